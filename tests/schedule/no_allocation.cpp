@@ -1,0 +1,109 @@
+// Emission and rewind allocate nothing, and a stack of very many slots touches only what it uses.
+// SPDX-License-Identifier: MIT
+#define BOOST_TEST_MODULE schedule_no_allocation
+#include "support/unit_test.hpp"
+
+#include "backsweep/schedule/complete.hpp"
+#include "backsweep/schedule/forward_only.hpp"
+#include "backsweep/schedule/periodic.hpp"
+#include "backsweep/schedule/revolve.hpp"
+#include "backsweep/schedule/store_all.hpp"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include <unistd.h>
+
+namespace {
+
+long allocations = 0;
+
+}  // namespace
+
+// Not inlined: the compiler would see malloc where it expects new.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    ++allocations;
+    if (void* const block = std::malloc(size)) return block;
+    throw std::bad_alloc();
+}
+
+[[gnu::noinline]] void* operator new[](std::size_t size) {
+    return operator new(size);
+}
+
+[[gnu::noinline]] void operator delete(void* block) noexcept {
+    std::free(block);
+}
+
+[[gnu::noinline]] void operator delete(void* block, std::size_t) noexcept {
+    std::free(block);
+}
+
+[[gnu::noinline]] void operator delete[](void* block) noexcept {
+    std::free(block);
+}
+
+[[gnu::noinline]] void operator delete[](void* block, std::size_t) noexcept {
+    std::free(block);
+}
+
+using namespace backsweep;
+
+namespace {
+
+/// Resident pages of this process, in bytes; 0 where the system does not say.
+long resident_bytes() {
+    long size = 0;
+    long resident = 0;
+    std::FILE* const file = std::fopen("/proc/self/statm", "r");
+    if (file == nullptr) return 0;
+    const int fields = std::fscanf(file, "%ld %ld", &size, &resident);
+    std::fclose(file);
+    return fields == 2 ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(emission_and_rewind_allocate_nothing) {
+    const std::array stored{Stored{0, {Tier::ram, 4}}, Stored{3, {Tier::ram, 0}}, Stored{700, {Tier::disk, 1}},
+                            Stored{900, {Tier::ram, 2}}};
+    std::vector<std::unique_ptr<Schedule>> schedules;
+    for (const bool needs_state : {false, true}) {
+        schedules.push_back(revolve(5000, 7, AdvanceRule::fewest_writes, needs_state));
+        schedules.push_back(revolve(5000, 7, AdvanceRule::shortest, needs_state));
+        schedules.push_back(revolve(5000, 7, AdvanceRule::longest, needs_state));
+        schedules.push_back(store_all(5000, needs_state));
+        schedules.push_back(periodic(5000, 70, needs_state));
+    }
+    schedules.push_back(forward_only(5000));
+    schedules.push_back(complete(stored, 5, 5000));
+    std::array<Action, 100> block;
+    const long before = allocations;
+    BOOST_CHECK(before > 0);
+    long actions = 0;
+    for (const auto& schedule : schedules) {
+        while (schedule->next().verb != Verb::done) ++actions;
+        schedule->rewind();
+        std::size_t came = 0;
+        do {
+            came = schedule->fill(block);
+        } while (block[came - 1].verb != Verb::done);
+    }
+    const long after = allocations;
+    BOOST_CHECK_EQUAL(after, before);
+    BOOST_CHECK(actions > 100000);
+}
+
+// A sanitizer keeps books of its own on every allocation, and touches them.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+BOOST_AUTO_TEST_CASE(a_hundred_million_slots_start_without_touching_them) {
+    const long before = resident_bytes();
+    const auto schedule = revolve(Index{1} << 40, 100000000);
+    for (int k = 0; k < 1000; ++k) schedule->next();
+    BOOST_CHECK(resident_bytes() - before < (4l << 20));
+}
+#endif

@@ -1,0 +1,40 @@
+// What a planner needs to know of a run: counts, bytes and costs. No mathematics.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backsweep/base/export.hpp"
+#include "backsweep/base/ledger.hpp"
+#include "backsweep/base/range.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace backsweep {
+
+/// A chain of equal links, with everything that its run holds. Shards that sweep side by side under one schedule are one
+/// workload: their bytes are added up.
+struct BACKSWEEP_API Workload {
+    Index steps = 0;   ///< steps of a window
+    Index chunk = 64;  ///< steps a link; the last may be short
+
+    std::int64_t state = 0;  ///< bytes of a state: what one slot holds
+    std::int64_t tape = 0;   ///< bytes of the tape of a full link
+    Bytes always{};          ///< held whatever the schedule: parameters, gradients, moments, carry, log, workspace
+
+    double advance = 1.0;  ///< costs of a link, in any unit: counted by default, so that plans do not depend on the clock
+    double record = 1.0;
+    double reverse = 2.0;
+
+    Index links() const noexcept { return (steps + chunk - 1) / chunk; }
+    /// Empty if valid, else what is wrong, what was given and what to do.
+    std::string problem() const;
+};
+
+/// Limits in bytes; what is not given does not limit.
+struct Budget {
+    static constexpr std::int64_t unlimited = -1;
+    std::int64_t ram = unlimited;        ///< all kinds together
+    std::int64_t time_axis = unlimited;  ///< carry, slots, tape and log: what grows with the length of the window
+};
+
+}  // namespace backsweep

@@ -1,0 +1,94 @@
+// The depth axis: a chain whose link is one layer over one segment, and whose state is the activations between layers.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backsweep/base/buffer.hpp"
+#include "backsweep/nn/network.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace backsweep {
+
+/// What every link of one segment reads and writes. Owned by the time chain; `carry_*` are whole state blocks.
+template <class Real>
+struct DepthFrame {
+    const Network<Real>* network = nullptr;
+    Ledger* ledger = nullptr;          ///< in which tapes are booked
+    Segment<Real> at{};
+    const Real* parameters = nullptr;  ///< flat
+    Real* gradients = nullptr;         ///< flat, added to
+    const Real* carry_in = nullptr;
+    Real* carry_out = nullptr;         ///< assigned by record, layer by layer
+    Real* dcarry = nullptr;            ///< reverse: in place, layer by layer
+    Buffer<Real>* spare = nullptr;     ///< a second activation buffer
+    Real* workspace = nullptr;
+    Index full_steps = 0;              ///< steps of a full chunk: tapes have room for them, so that any tape serves any chunk
+    bool input_gradient = false;       ///< the first layer's dx is wanted: it stays in the adjoint
+};
+
+/// Chain over the layers of `frame().network`. The state, activations [step][batch][feature], is consumed layer by layer.
+template <class Real>
+class DepthChain {
+public:
+    struct State {
+        Buffer<Real> values;
+        friend void swap(State& a, State& b) noexcept { a.values.swap(b.values); }
+    };
+    using Tape = Buffer<Real>;
+    using Adjoint = State;
+
+    DepthFrame<Real>& frame() noexcept { return frame_; }
+
+    std::optional<Index> length() const { return frame_.network->depth(); }
+    /// Empty: the caller hands the first layer's input to Execution::forward.
+    State initial() const { return {}; }
+
+    Index advance(Range r, State& x) {
+        for (Index l = r.first; l < r.last; ++l) pass(l, x, nullptr, &Layer<Real>::advance);
+        return r.last;
+    }
+
+    Index record(Range r, State& x, Tape& tape) {
+        tape.bind(Kind::tape, *frame_.ledger);
+        tape.reserve(frame_.network->layer(r.first).footprint(frame_.full_steps, frame_.at.batch).tape);
+        tape.resize(footprint(r.first).tape);
+        pass(r.first, x, tape.data(), &Layer<Real>::record);
+        return r.last;
+    }
+
+    /// The loss is the last link: it makes its own adjoint.
+    void seed(const State&, Adjoint&) {}
+
+    void reverse(Range r, State&, Tape& tape, Adjoint& a) {
+        const Index l = r.first;
+        const DepthFrame<Real>& f = frame_;
+        const Footprint size = footprint(l);
+        const Layer<Real>& layer = f.network->layer(l);
+        const Index parameters = f.network->parameter_offset(l), carry = f.network->carry_offset(l, f.at.batch);
+        const bool wanted = size.inputs > 0 && (l > 0 || f.input_gradient);
+        if (wanted) f.spare->resize(size.inputs * f.at.steps * f.at.batch);
+        layer.reverse({f.at, f.parameters + parameters, f.gradients + parameters, tape.data(), f.carry_in + carry,
+                       size.outputs > 0 ? a.values.data() : nullptr, wanted ? f.spare->data() : nullptr, f.dcarry + carry, f.workspace});
+        if (wanted) a.values.swap(*f.spare);
+    }
+
+private:
+    Footprint footprint(Index l) const { return frame_.network->layer(l).footprint(frame_.at.steps, frame_.at.batch); }
+
+    /// One layer forward, by `advance` or `record`; a tape of no elements is null.
+    void pass(Index l, State& x, Real* tape, void (Layer<Real>::*method)(const Forward<Real>&) const) {
+        const DepthFrame<Real>& f = frame_;
+        const Footprint size = footprint(l);
+        const Layer<Real>& layer = f.network->layer(l);
+        const Index carry = f.network->carry_offset(l, f.at.batch);
+        f.spare->resize(size.outputs * f.at.steps * f.at.batch);
+        (layer.*method)({f.at, f.parameters + f.network->parameter_offset(l), x.values.data(), f.spare->data(), f.carry_in + carry,
+                         f.carry_out + carry, tape, f.workspace});
+        x.values.swap(*f.spare);
+    }
+
+    DepthFrame<Real> frame_{};
+};
+
+}  // namespace backsweep

@@ -1,0 +1,88 @@
+// The interface of a layer over one segment: a chunk of steps of one shard of the batch.
+// A layer keeps nothing inside: parameters, carry, tape and seed are arguments, and all methods are const and pure.
+// Arrays are [step][batch][feature], C order; arguments of one call never alias.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backsweep/base/range.hpp"
+#include "backsweep/nn/parameters.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace backsweep {
+
+/// A chunk of steps with the data that belong to it. Pointers are at the chunk's first step and owned by the caller.
+template <class Real>
+struct Segment {
+    Index first = 0;  ///< the chunk's first step, counted in the stream (keys random numbers, names errors)
+    Index steps = 0;  ///< >= 1
+    Index batch = 0;  ///< sequences in this shard, >= 1
+    std::uint64_t seed = 0;
+
+    const std::int32_t* tokens = nullptr;   ///< [step][batch], if the model starts with an embedding
+    const std::int32_t* classes = nullptr;  ///< [step][batch], targets of cross_entropy
+    const Real* values = nullptr;   ///< [step][batch][feature], targets (inner_product: weights) of the other losses
+    const Real* weights = nullptr;  ///< [step][batch] weight of each position's loss, or null: all 1
+    Index loss_from = 0;            ///< steps of the chunk before this one have no loss (>= steps: none has)
+    double scale = 1.0;             ///< gradients are those of scale * (sum of the losses of the window)
+    double* loss = nullptr;         ///< assigned where not null: the weighted sum of this chunk's losses, before scale
+    Real* losses = nullptr;  ///< [step][batch], assigned where not null: each position's loss, before weight and scale
+};
+
+/// Sizes for one segment, in elements of Real.
+struct Footprint {
+    Index inputs = 0;     ///< features read per position (0: reads tokens)
+    Index outputs = 0;    ///< features written per position (0: a loss)
+    Index carry = 0;      ///< per sequence
+    Index tape = 0;       ///< for the whole segment
+    Index workspace = 0;  ///< scratch for any one call, for the whole segment
+};
+
+template <class Real>
+struct Forward {
+    const Segment<Real>& at;
+    const Real* parameters;  ///< this layer's part of the flat vector
+    const Real* x;           ///< [step][batch][inputs]; null if the layer reads tokens
+    Real* y;                 ///< [step][batch][outputs], assigned
+    const Real* carry_in;    ///< carry x batch elements, the state before the segment
+    Real* carry_out;         ///< assigned: the state after it
+    Real* tape;              ///< record: assigned; advance: null
+    Real* workspace;
+};
+
+template <class Real>
+struct Backward {
+    const Segment<Real>& at;
+    const Real* parameters;
+    Real* gradients;  ///< this layer's part, added to
+    const Real* tape;
+    const Real* carry_in;  ///< the state before the segment
+    const Real* dy;        ///< [step][batch][outputs], adjoint of the output; null for a loss
+    Real* dx;              ///< [step][batch][inputs], assigned; null: not wanted
+    Real* dcarry;          ///< in: adjoint of the state after the segment; out: before it
+    Real* workspace;
+};
+
+template <class Real>
+class Layer {
+public:
+    virtual ~Layer() = default;
+
+    /// For error messages: the specification's name, of stacked layers with their number from 0 ("rnn, layer 1").
+    virtual const std::string& name() const noexcept = 0;
+    virtual Footprint footprint(Index steps, Index batch) const = 0;
+    /// In canonical order; empty if there are none.
+    virtual std::vector<ParameterShape> parameters() const = 0;
+
+    /// y, carry_out from x, carry_in. Writes no tape and no loss.
+    /// Throws InvalidArgument, as `record` does, for a token or class out of range, naming step and sequence.
+    virtual void advance(const Forward<Real>& call) const = 0;
+    /// The same bits in y and carry_out, and the tape; a loss assigns Segment::loss.
+    virtual void record(const Forward<Real>& call) const = 0;
+    /// Spends nothing: reads the tape, adds to gradients, assigns dx, replaces dcarry.
+    virtual void reverse(const Backward<Real>& call) const = 0;
+};
+
+}  // namespace backsweep

@@ -1,0 +1,134 @@
+// The time axis: a chain whose link is a chunk of steps through all layers, for one shard of the batch.
+// The state is the carry of all layers in one block; the tape of a link is a resting Execution of its depth chain.
+// Head and loss run in `record` only, which assigns the link's entry of a loss log.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backsweep/base/ledger.hpp"
+#include "backsweep/chain/execution.hpp"
+#include "backsweep/nn/depth_chain.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace backsweep {
+
+/// A window of data of one shard, [step][batch][feature], owned by the caller and not copied.
+template <class Real>
+struct Window {
+    Index first = 0;  ///< the window's first step, counted in the stream
+    Index steps = 0;  ///< >= 1
+    const std::int32_t* tokens = nullptr;   ///< models that start with an embedding
+    const Real* inputs = nullptr;           ///< models that do not
+    const std::int32_t* classes = nullptr;  ///< cross_entropy
+    const Real* values = nullptr;           ///< other losses
+    const Real* weights = nullptr;          ///< weight of each position, or null
+    Index loss_from = 0;                    ///< steps of the window before this one have no loss
+    double scale = 1.0;                     ///< 1 / loss_divisor of everything that forms one loss
+    Real* losses = nullptr;                 ///< [step][batch], assigned where not null
+    Real* input_gradient = nullptr;         ///< [step][batch][inputs], assigned where not null
+};
+
+/// What a time chain of these sizes holds, in bytes: the planner's arithmetic, equal to what the ledger counts.
+struct TimeChainSizes {
+    std::int64_t state = 0;      ///< one state: a slot
+    std::int64_t tape = 0;       ///< the tape of a full chunk
+    std::int64_t workspace = 0;
+    std::int64_t log = 0;        ///< the loss log
+};
+template <class Real>
+TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk);
+
+/// A Chain over ceil(steps / chunk) links; the last chunk may be short. Network, parameters, gradients and data are the
+/// caller's and must outlive it. Bits depend on the chunk, never on the schedule. One thread at a time.
+template <class Real>
+class TimeChain {
+public:
+    struct State {
+        Buffer<Real> carry;
+        void rebook(Kind kind) noexcept { carry.rebook(kind); }
+        friend void swap(State& a, State& b) noexcept { a.carry.swap(b.carry); }
+        friend std::vector<Blob> blobs(State& x) { return backsweep::blobs(x.carry); }
+        friend std::span<Real> values(State& x) { return x.carry.span(); }
+    };
+    struct Resting;
+    /// Owns its depth chain, and keeps the carry before the chunk: the layers' reverse reads it.
+    class Tape {
+    public:
+        Tape() noexcept;
+        Tape(Tape&&) noexcept;
+        Tape& operator=(Tape&&) noexcept;
+        ~Tape();
+
+    private:
+        friend class TimeChain;
+        std::unique_ptr<Resting> resting_;
+    };
+    using Adjoint = State;
+
+    /// `batch` sequences in chunks of `chunk` steps, booked in `ledger`. Throws InvalidArgument if one is below 1.
+    TimeChain(const Network<Real>& network, Index batch, Index chunk, std::uint64_t seed = 0, Ledger& ledger = Ledger::process());
+    ~TimeChain();
+    TimeChain(TimeChain&&) = delete;
+    TimeChain& operator=(TimeChain&&) = delete;
+
+    /// The data of the next sweeps. The state carries on from initial(); throws InvalidArgument if an array is missing.
+    void show(const Window<Real>& window);
+    /// Flat parameters, the same for every link.
+    void use(const Real* parameters);
+    /// One flat parameter vector per link (textbook truncated BPTT: each step keeps the version of its first run).
+    void use(std::vector<const Real*> versions);
+    /// Flat gradients, added to by reverse.
+    void add_to(Real* gradients) { gradients_ = gradients; }
+    /// x_0 of the next sweeps, the caller's; zero until set.
+    void start_from(const State& x0) { start_ = &x0; }
+    void start_from(State&&) = delete;
+    void start_from_zero() { start_ = nullptr; }
+    /// Terminal adjoint that `seed` gives; zero until set.
+    void end_with(std::optional<State> adjoint) { end_ = std::move(adjoint); }
+
+    Index steps() const noexcept { return window_.steps; }
+    Index chunk() const noexcept { return chunk_; }
+    Index batch() const noexcept { return batch_; }
+    /// A zero state or adjoint of the right shape.
+    State zero() const;
+
+    /// The sum over all links, in rising order, of what they last wrote to the loss log, before scale.
+    double loss() const;
+    /// The loss log: one entry a link.
+    std::span<const double> losses() const noexcept { return log_.span(); }
+
+    std::optional<Index> length() const;
+    State initial() const { return start_ ? *start_ : zero(); }
+    Index advance(Range r, State& x);
+    /// Throws NumericError if the link's loss is not finite.
+    Index record(Range r, State& x, Tape& tape);
+    void seed(const State& x, Adjoint& a);
+    void reverse(Range r, State& x, Tape& tape, Adjoint& a);
+
+private:
+    Segment<Real> segment(Index link);
+    DepthFrame<Real> frame(Index link, const Real* carry_in);
+    typename DepthChain<Real>::State input(Index link, Index steps);
+    const Real* parameters(Index link) const { return versions_.empty() ? parameters_ : versions_[static_cast<std::size_t>(link)]; }
+
+    const Network<Real>* network_;
+    Ledger* ledger_;
+    Index batch_, chunk_;
+    std::uint64_t seed_;
+    Window<Real> window_{};
+    const Real* parameters_ = nullptr;
+    std::vector<const Real*> versions_;
+    Real* gradients_ = nullptr;
+    const State* start_ = nullptr;
+    std::optional<State> end_;
+    Buffer<Real> flow_, spare_;  // activations, or their adjoints, between two layers
+    Buffer<Real> carry_;         // the other carry block
+    Buffer<Real> workspace_;     // scratch of one layer call
+    Buffer<double> log_;
+};
+
+}  // namespace backsweep

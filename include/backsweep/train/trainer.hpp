@@ -1,0 +1,144 @@
+// Training by full or truncated back-propagation through time [Werbos90, WP90] under one plan in bounded memory.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backsweep/chain/execution.hpp"
+#include "backsweep/data/batches.hpp"
+#include "backsweep/nn/network.hpp"
+#include "backsweep/nn/time_chain.hpp"
+#include "backsweep/plan/plan.hpp"
+#include "backsweep/train/clip.hpp"
+#include "backsweep/train/optimizer.hpp"
+#include "backsweep/train/rate.hpp"
+#include "backsweep/train/snapshot.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace backsweep {
+
+/// How a network is trained on a source. k1, the steps of an update, is the source's window.
+struct TrainOptions {
+    /// Which run of the steps before an update's own the gradient goes through, where look_back > 0.
+    enum class LookBack {
+        recompute,  ///< the window is run again with the present parameters: the exact gradient of its loss
+        once        ///< the textbook form: each step keeps the parameters of its first run
+    };
+
+    Index look_back = 0;     ///< k2 - k1: steps before an update's own that its gradient reaches back
+    LookBack form = LookBack::recompute;
+    bool carry = true;       ///< the state goes on from window to window; false: every window starts from zero
+    Index chunk = 64;        ///< steps a link; divides k1 and k2 where look_back > 0
+    Index shards = 0;        ///< parts of a batch that sweep side by side; 0: min(batch, 4). Bits depend on it
+    Index threads = 1;       ///< bits do not depend on it
+    Index micro_batches = 1; ///< parts of a batch that sweep one after the other; divides the batch
+    OptimizerSpec optimizer;
+    RateSpec rate;
+    ClipSpec clip;
+    ScheduleOptions schedule{.family = "auto"};  ///< "auto": make_plan; else this family with its options
+    Budget budget;
+    std::uint64_t seed = 0;
+
+    /// Empty if valid, else what is wrong, what was given and what to do.
+    std::string problem() const;
+};
+
+/// What one update did.
+struct UpdateReport {
+    Index update = 0;            ///< its number, from 1
+    Index first = 0, steps = 0;  ///< the steps of the sequences whose losses it counts
+    double loss = 0.0;           ///< as the reduction says, over these steps
+    double positions = 0.0;      ///< what a mean was divided by
+    double gradient_norm = 0.0;  ///< before clipping
+    double rate = 0.0;
+    Counts counts;               ///< of all shards and micro-batches
+};
+
+/// The loss of a source under some parameters.
+struct Evaluation {
+    double loss = 0.0;
+    double positions = 0.0;
+    Index windows = 0;
+};
+
+/// Owns parameters, gradients, moments, chains and carry; network and source are the caller's and outlive it.
+/// An update that throws has changed no parameter, moment or carry.
+template <class Real>
+class Trainer {
+public:
+    /// Parameters start from options.seed. Without a plan one is made. Throws InvalidArgument (options.problem(), options that
+    /// do not fit the source) or NoPlan.
+    Trainer(const Network<Real>& network, const Source<Real>& source, TrainOptions options);
+    Trainer(const Network<Real>& network, const Source<Real>& source, TrainOptions options, Plan plan);
+    ~Trainer();
+    Trainer(const Trainer&) = delete;
+    Trainer& operator=(const Trainer&) = delete;
+
+    /// One update over the next window.
+    UpdateReport update();
+    /// Updates until `count` more windows are done; `each` may be empty.
+    void run(Index count, const std::function<void(const UpdateReport&)>& each = {});
+
+    const Plan& plan() const noexcept { return plan_; }
+    const TrainOptions& options() const noexcept { return options_; }
+    /// Updates made so far: the number of the next window.
+    Index updates() const noexcept { return updates_; }
+    Index epoch() const noexcept { return updates_ / source_->windows(); }
+
+    std::span<Real> parameters() noexcept { return parameters_.span(); }
+    std::span<const Real> parameters() const noexcept { return parameters_.span(); }
+    /// Of the last update, after clipping.
+    std::span<const Real> gradients() const noexcept;
+    /// The state that the next window starts from, of one shard of one micro-batch: one block as in Network::carry().
+    std::span<const Real> carry(Index micro_batch, Index shard) const;
+
+    /// Peak bytes of each kind so far, added up over the shards; equal to plan().predicted once a full window was done.
+    Bytes measured() const;
+    Bytes live() const;
+    /// Sums over all updates so far.
+    const Counts& counts() const noexcept { return counts_; }
+
+    /// Everything that the next updates depend on.
+    Snapshot snapshot() const;
+    /// Goes on from a snapshot, with the same bits. Throws InvalidArgument if it is of another model, optimizer or plan.
+    void restore(const Snapshot& snapshot);
+
+private:
+    struct Shard;
+
+    void over_shards(const std::function<void(Shard&)>& f);
+    void sweep(Shard& shard, double scale);
+    std::vector<const Real*> versions(Index first, Index links) const;
+
+    const Network<Real>* network_;
+    const Source<Real>* source_;
+    TrainOptions options_;
+    Plan plan_;
+    Ledger ledger_;  // what the shards share
+    Buffer<Real> parameters_;
+    std::deque<Buffer<Real>> older_;  // form `once`: the parameters of earlier updates, oldest first
+    Optimizer<Real> optimizer_;
+    std::vector<std::unique_ptr<Shard>> shards_;
+    Index updates_ = 0;
+    Counts counts_;
+};
+
+/// What a training of these options holds and costs.
+template <class Real>
+Workload workload(const Network<Real>& network, const Source<Real>& source, const TrainOptions& options);
+
+/// Sizes of the shards of `batch` sequences: at most one apart, larger ones first. `shards` 0: min(batch, 4).
+std::vector<Index> shard_sizes(Index batch, Index shards);
+
+/// The loss over one epoch of a source, forward only, one tape a shard. With the batch, chunk and shards of a training
+/// it has the same bits as that training's loss.
+template <class Real>
+Evaluation evaluate(const Network<Real>& network, std::span<const Real> parameters, const Source<Real>& source, Index chunk,
+                    Index shards = 0, Index threads = 1, bool carry = true);
+
+}  // namespace backsweep

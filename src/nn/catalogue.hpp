@@ -1,0 +1,30 @@
+// A device's layers: one row for each kind of specification. A new layer adds a row here and its makers.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backsweep/nn/network.hpp"
+
+#include <memory>
+
+namespace backsweep {
+
+template <class Real>
+using LayerPointer = std::unique_ptr<const Layer<Real>>;
+
+/// Makers of the layers of one device. The specifications they are given are valid.
+template <class Real>
+struct Catalogue {
+    LayerPointer<Real> (*embedding)(const EmbeddingSpec&);
+    LayerPointer<Real> (*lstm)(const LstmSpec&, Index layer);  ///< one of the stacked layers
+    LayerPointer<Real> (*dense)(const DenseSpec&);
+    LayerPointer<Real> (*loss)(const LossSpec&, Index features);  ///< features: of the last layer's output
+};
+
+/// Builds a network out of a catalogue. Throws InvalidArgument: spec.problem().
+template <class Real>
+Network<Real> assemble(const ModelSpec& spec, const Catalogue<Real>& catalogue);
+
+extern template Network<float> assemble(const ModelSpec&, const Catalogue<float>&);
+extern template Network<double> assemble(const ModelSpec&, const Catalogue<double>&);
+
+}  // namespace backsweep

@@ -1,0 +1,15 @@
+// The catalogue of the CPU.
+// SPDX-License-Identifier: MIT
+#include "nn/cpu/layers.hpp"
+
+namespace backsweep::cpu {
+
+template <class Real>
+Network<Real> build(const ModelSpec& spec) {
+    return assemble<Real>(spec, {embedding<Real>, lstm<Real>, dense<Real>, loss<Real>});
+}
+
+template Network<float> build(const ModelSpec&);
+template Network<double> build(const ModelSpec&);
+
+}  // namespace backsweep::cpu

@@ -1,0 +1,17 @@
+// The catalogue of plain-loop layers.
+// SPDX-License-Identifier: MIT
+#include "nn/reference/build.hpp"
+
+#include "nn/reference/layers.hpp"
+
+namespace backsweep::reference {
+
+template <class Real>
+Network<Real> build(const ModelSpec& spec) {
+    return assemble<Real>(spec, {embedding<Real>, lstm<Real>, dense<Real>, loss<Real>});
+}
+
+template Network<float> build(const ModelSpec&);
+template Network<double> build(const ModelSpec&);
+
+}  // namespace backsweep::reference

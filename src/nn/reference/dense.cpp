@@ -1,0 +1,70 @@
+// Dense by plain loops.  y = W x + b;  dW += dy x', db += dy, dx = W' dy.  Tape: x.
+// SPDX-License-Identifier: MIT
+#include "nn/described_layer.hpp"
+#include "nn/reference/layers.hpp"
+
+namespace backsweep::reference {
+namespace {
+
+template <class Real>
+class Dense final : public DescribedLayer<Real> {
+public:
+    explicit Dense(const DenseSpec& spec) : DescribedLayer<Real>(spec.name, parameters_of(spec)), spec_(spec) {}
+
+    Footprint footprint(Index steps, Index batch) const override {
+        return {spec_.inputs, spec_.outputs, 0, steps * batch * spec_.inputs, 0};
+    }
+
+    void advance(const Forward<Real>& call) const override {
+        const Index I = spec_.inputs, O = spec_.outputs;
+        const Real* const W = call.parameters;
+        const Real* const b = W + O * I;
+        for (Index p = 0; p < call.at.steps * call.at.batch; ++p)
+            for (Index o = 0; o < O; ++o) {
+                Real sum = spec_.bias ? b[o] : Real{0};
+                for (Index i = 0; i < I; ++i) sum += W[o * I + i] * call.x[p * I + i];
+                call.y[p * O + o] = sum;
+            }
+    }
+
+    void record(const Forward<Real>& call) const override {
+        for (Index k = 0; k < call.at.steps * call.at.batch * spec_.inputs; ++k) call.tape[k] = call.x[k];
+        advance(call);
+    }
+
+    void reverse(const Backward<Real>& call) const override {
+        const Index I = spec_.inputs, O = spec_.outputs;
+        const Real* const W = call.parameters;
+        Real* const dW = call.gradients;
+        Real* const db = dW + O * I;
+        for (Index p = call.at.steps * call.at.batch - 1; p >= 0; --p) {
+            const Real* const x = call.tape + p * I;
+            const Real* const dy = call.dy + p * O;
+            for (Index o = 0; o < O; ++o) {
+                for (Index i = 0; i < I; ++i) dW[o * I + i] += dy[o] * x[i];
+                if (spec_.bias) db[o] += dy[o];
+            }
+            if (!call.dx) continue;
+            for (Index i = 0; i < I; ++i) {
+                Real sum = 0;
+                for (Index o = 0; o < O; ++o) sum += W[o * I + i] * dy[o];
+                call.dx[p * I + i] = sum;
+            }
+        }
+    }
+
+private:
+    DenseSpec spec_;
+};
+
+}  // namespace
+
+template <class Real>
+LayerPointer<Real> dense(const DenseSpec& spec) {
+    return std::make_unique<Dense<Real>>(spec);
+}
+
+template LayerPointer<float> dense(const DenseSpec&);
+template LayerPointer<double> dense(const DenseSpec&);
+
+}  // namespace backsweep::reference

@@ -1,0 +1,18 @@
+// Makers of the plain-loop layers.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "nn/catalogue.hpp"
+
+namespace backsweep::reference {
+
+template <class Real>
+LayerPointer<Real> embedding(const EmbeddingSpec& spec);
+template <class Real>
+LayerPointer<Real> lstm(const LstmSpec& spec, Index layer);
+template <class Real>
+LayerPointer<Real> dense(const DenseSpec& spec);
+template <class Real>
+LayerPointer<Real> loss(const LossSpec& spec, Index features);
+
+}  // namespace backsweep::reference

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+#include "backsweep/nn/time_chain.hpp"
+
+#include "backsweep/base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace backsweep {
+
+namespace {
+
+/// Elements of the buffers of a time chain, from the layers' footprints alone.
+struct Elements {
+    Index flow = 0, workspace = 0, tape = 0;
+};
+
+template <class Real>
+Elements elements(const Network<Real>& network, Index steps, Index batch) {
+    Elements e;
+    for (Index l = 0; l < network.depth(); ++l) {
+        const Footprint f = network.layer(l).footprint(steps, batch);
+        e.flow = std::max({e.flow, f.inputs * steps * batch, f.outputs * steps * batch});
+        e.workspace = std::max(e.workspace, f.workspace);
+        e.tape += f.tape;
+    }
+    return e;
+}
+
+}  // namespace
+
+template <class Real>
+TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk) {
+    const Elements e = elements(network, std::min(chunk, steps), batch);
+    const Index carry = network.carry() * batch, links = (steps + chunk - 1) / chunk;
+    const auto bytes = [](Index count) { return count * static_cast<std::int64_t>(sizeof(Real)); };
+    return {bytes(carry), bytes(carry + e.tape), bytes(2 * e.flow + carry + e.workspace),
+            links * static_cast<std::int64_t>(sizeof(double))};
+}
+
+template <class Real>
+struct TimeChain<Real>::Resting {
+    explicit Resting(const Network<Real>& network, Ledger& ledger)
+        : carry_in(Kind::tape, ledger),
+          execution(depth, plan(network)) {}
+
+    static std::unique_ptr<Schedule> plan(const Network<Real>& network) {
+        ScheduleOptions options;
+        options.family = "store_all";
+        options.steps = network.depth();
+        return make_schedule(options);
+    }
+
+    Buffer<Real> carry_in;
+    DepthChain<Real> depth;
+    Execution<DepthChain<Real>> execution;
+};
+
+template <class Real>
+TimeChain<Real>::Tape::Tape() noexcept = default;
+template <class Real>
+TimeChain<Real>::Tape::Tape(Tape&&) noexcept = default;
+template <class Real>
+typename TimeChain<Real>::Tape& TimeChain<Real>::Tape::operator=(Tape&&) noexcept = default;
+template <class Real>
+TimeChain<Real>::Tape::~Tape() = default;
+
+template <class Real>
+TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chunk, std::uint64_t seed, Ledger& ledger)
+    : network_(&network),
+      ledger_(&ledger),
+      batch_(batch),
+      chunk_(chunk),
+      seed_(seed),
+      flow_(Kind::workspace, ledger),
+      spare_(Kind::workspace, ledger),
+      carry_(Kind::workspace, ledger),
+      workspace_(Kind::workspace, ledger),
+      log_(Kind::log, ledger) {
+    if (batch < 1) throw InvalidArgument("a time chain wants at least 1 sequence, got batch " + std::to_string(batch));
+    if (chunk < 1) throw InvalidArgument("a time chain wants chunks of at least 1 step, got " + std::to_string(chunk));
+    carry_.resize(network.carry() * batch);
+}
+
+template <class Real>
+TimeChain<Real>::~TimeChain() = default;
+
+template <class Real>
+void TimeChain<Real>::show(const Window<Real>& window) {
+    if (window.steps < 1)
+        throw InvalidArgument("a window has at least 1 step, got " + std::to_string(window.steps) +
+                              "; is the sequence empty?");
+    const bool reals = network_->spec().inputs() > 0;
+    if (reals ? !window.inputs : !window.tokens)
+        throw InvalidArgument(std::string("this model reads ") + (reals ? "real inputs" : "tokens") +
+                              ", but the window has none");
+    const bool classes = network_->spec().loss.kind == LossSpec::Kind::cross_entropy;
+    if (window.loss_from < window.steps && (classes ? !window.classes : !window.values))
+        throw InvalidArgument(std::string("this model's loss reads ") + (classes ? "class targets" : "value targets") +
+                              ", but the window has none");
+    if (window.input_gradient && !reals)
+        throw InvalidArgument(
+            "a model that starts with an embedding has no input gradient; leave input_gradient empty");
+    window_ = window;
+    const Elements e = elements(*network_, std::min(chunk_, window.steps), batch_);
+    flow_.reserve(e.flow);
+    spare_.reserve(e.flow);
+    workspace_.reserve(e.workspace);
+    log_.assign(*length(), 0.0);
+}
+
+template <class Real>
+void TimeChain<Real>::use(const Real* parameters) {
+    parameters_ = parameters;
+    versions_.clear();
+}
+
+template <class Real>
+void TimeChain<Real>::use(std::vector<const Real*> versions) {
+    if (static_cast<Index>(versions.size()) != *length())
+        throw InvalidArgument("one parameter version per link is wanted: " + std::to_string(*length()) + ", got " +
+                              std::to_string(versions.size()));
+    versions_ = std::move(versions);
+}
+
+template <class Real>
+typename TimeChain<Real>::State TimeChain<Real>::zero() const {
+    State x{Buffer<Real>(Kind::carry, *ledger_)};
+    x.carry.assign(network_->carry() * batch_, Real{0});
+    return x;
+}
+
+template <class Real>
+double TimeChain<Real>::loss() const {
+    double sum = 0.0;
+    for (const double l : log_) sum += l;
+    return sum;
+}
+
+template <class Real>
+std::optional<Index> TimeChain<Real>::length() const {
+    return (window_.steps + chunk_ - 1) / chunk_;
+}
+
+template <class Real>
+Segment<Real> TimeChain<Real>::segment(Index link) {
+    const Index first = link * chunk_, steps = std::min(chunk_, window_.steps - first), place = first * batch_;
+    Segment<Real> s;
+    s.first = window_.first + first;
+    s.steps = steps;
+    s.batch = batch_;
+    s.seed = seed_;
+    if (window_.tokens) s.tokens = window_.tokens + place;
+    if (window_.classes) s.classes = window_.classes + place;
+    if (window_.values) s.values = window_.values + place * network_->spec().outputs();
+    if (window_.weights) s.weights = window_.weights + place;
+    if (window_.losses) s.losses = window_.losses + place;
+    s.loss_from = std::clamp<Index>(window_.loss_from - first, 0, steps);
+    s.scale = window_.scale;
+    s.loss = &log_[link];
+    return s;
+}
+
+template <class Real>
+DepthFrame<Real> TimeChain<Real>::frame(Index link, const Real* carry_in) {
+    DepthFrame<Real> f;
+    f.network = network_;
+    f.ledger = ledger_;
+    f.at = segment(link);
+    f.parameters = parameters(link);
+    f.carry_in = carry_in;
+    f.carry_out = carry_.data();
+    f.spare = &spare_;
+    f.workspace = workspace_.data();
+    f.full_steps = std::min(chunk_, window_.steps);
+    return f;
+}
+
+template <class Real>
+typename DepthChain<Real>::State TimeChain<Real>::input(Index link, Index steps) {
+    typename DepthChain<Real>::State x{std::move(flow_)};
+    if (window_.inputs) {
+        const Index width = network_->spec().inputs();
+        x.values.resize(steps * batch_ * width);
+        std::copy_n(window_.inputs + link * chunk_ * batch_ * width, x.values.size(), x.values.data());
+    }
+    return x;
+}
+
+template <class Real>
+Index TimeChain<Real>::advance(Range r, State& x) {
+    DepthChain<Real> depth;
+    for (Index link = r.first; link < r.last; ++link) {
+        depth.frame() = frame(link, x.carry.data());
+        auto flow = input(link, depth.frame().at.steps);
+        depth.advance({0, network_->carry_depth()}, flow);
+        flow_ = std::move(flow.values);
+        x.carry.swap(carry_);
+    }
+    return r.last;
+}
+
+template <class Real>
+Index TimeChain<Real>::record(Range r, State& x, Tape& tape) {
+    if (!tape.resting_) tape.resting_ = std::make_unique<Resting>(*network_, *ledger_);
+    Resting& t = *tape.resting_;
+    t.carry_in = x.carry;
+    t.depth.frame() = frame(r.first, t.carry_in.data());
+    const Segment<Real>& at = t.depth.frame().at;
+    t.execution.forward(input(r.first, at.steps));
+    flow_ = std::move(t.execution.state().values);
+    x.carry.swap(carry_);
+    if (!std::isfinite(*at.loss))
+        throw NumericError(
+            "the loss of steps " + std::to_string(at.first) + " to " + std::to_string(at.first + at.steps - 1) +
+            " (link " + std::to_string(r.first) + ") is " + std::to_string(*at.loss) + " in layer '" +
+            network_->layer(network_->depth() - 1).name() +
+            "'; the link was not reversed and no parameter changed: lower the rate, clip, or look at the data there");
+    return r.last;
+}
+
+template <class Real>
+void TimeChain<Real>::seed(const State&, Adjoint& a) {
+    if (end_)
+        a = *end_;
+    else if (a.carry.empty())
+        a = zero();
+    else
+        a.carry.fill(Real{0});
+}
+
+template <class Real>
+void TimeChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
+    if (!gradients_) throw InvalidArgument("reverse adds to the gradients, but none were given; call add_to() first");
+    Resting& t = *tape.resting_;
+    DepthFrame<Real>& f = t.depth.frame();
+    f.gradients = gradients_;
+    f.dcarry = a.carry.data();
+    f.input_gradient = window_.input_gradient != nullptr;
+    t.execution.backward(typename DepthChain<Real>::Adjoint{std::move(flow_)});
+    flow_ = std::move(t.execution.adjoint().values);
+    if (f.input_gradient) {
+        const Index width = network_->spec().inputs();
+        std::copy_n(flow_.data(), f.at.steps * batch_ * width,
+                    window_.input_gradient + r.first * chunk_ * batch_ * width);
+    }
+}
+
+template class TimeChain<float>;
+template class TimeChain<double>;
+template TimeChainSizes time_chain_sizes(const Network<float>&, Index, Index, Index);
+template TimeChainSizes time_chain_sizes(const Network<double>&, Index, Index, Index);
+
+}  // namespace backsweep

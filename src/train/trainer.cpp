@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: MIT
+#include "backsweep/train/trainer.hpp"
+
+#include "backsweep/base/error.hpp"
+#include "backsweep/nn/loss.hpp"
+#include "backsweep/train/plan_json.hpp"
+#include "backsweep/train/spec_json.hpp"
+#include "parallel.hpp"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace backsweep {
+
+namespace {
+
+Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
+
+/// A batch's share of what its losses are divided by under a mean; positions behind loss_from count, each by its weight.
+/// The shares of shards and micro-batches are added up; under `sum` the whole is 1.
+template <class Real>
+double divisor(const ModelSpec& model, const Batch<Real>& batch) {
+    const Index from = batch.loss_from * batch.batch, to = batch.steps * batch.batch, outputs = model.outputs();
+    const std::span<const std::int32_t> classes(batch.classes);
+    const auto of = [&](Index first, Index last) {
+        return loss_divisor(model.loss, outputs,
+                            classes.empty() ? classes : classes.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)),
+                            last - first);
+    };
+    if (batch.weights.empty() || model.loss.reduction != LossSpec::Reduction::mean) return of(from, to);
+    double sum = 0.0;
+    for (Index p = from; p < to; ++p) sum += static_cast<double>(batch.weights[static_cast<std::size_t>(p)]) * of(p, p + 1);
+    return sum;
+}
+
+template <class Real>
+Window<Real> window_of(const Batch<Real>& batch) {
+    const auto data = [](const auto& v) { return v.empty() ? nullptr : v.data(); };
+    Window<Real> w;
+    w.first = batch.first;
+    w.steps = batch.steps;
+    w.tokens = data(batch.tokens);
+    w.inputs = data(batch.inputs);
+    w.classes = data(batch.classes);
+    w.values = data(batch.values);
+    w.weights = data(batch.weights);
+    w.loss_from = batch.loss_from;
+    return w;
+}
+
+/// How the sequences of a batch are cut: micro-batches one after the other, each into shards side by side.
+struct Cuts {
+    Index micro_batches;
+    std::vector<Index> sizes;   // of the shards
+    std::vector<Index> firsts;  // first sequence of a shard within its micro-batch
+    Index micro;                // sequences of a micro-batch
+
+    Cuts(Index batch, Index micro_batches_, Index shards)
+        : micro_batches(micro_batches_), sizes(shard_sizes(batch / micro_batches_, shards)), micro(batch / micro_batches_) {
+        Index first = 0;
+        for (const Index size : sizes) firsts.push_back(std::exchange(first, first + size));
+    }
+    Index shards() const { return static_cast<Index>(sizes.size()); }
+    Range sequences(Index m, Index shard) const {
+        const Index first = m * micro + firsts[static_cast<std::size_t>(shard)];
+        return {first, first + sizes[static_cast<std::size_t>(shard)]};
+    }
+};
+
+/// k2 / k1, rounded up: how many versions of the parameters one window of form `once` sees.
+template <class Real>
+Index versions_kept(const Source<Real>& source, const TrainOptions& o) {
+    return o.look_back > 0 && o.form == TrainOptions::LookBack::once ? ceil_div(source.window() + o.look_back, source.window()) : 1;
+}
+
+template <class Real>
+void check(const Network<Real>& network, const Source<Real>& source, const TrainOptions& o) {
+    if (std::string why = o.problem(); !why.empty()) throw InvalidArgument(why);
+    if (o.look_back > 0) {
+        if (source.window() % o.chunk != 0 || o.look_back % o.chunk != 0)
+            throw InvalidArgument("chunk must divide the steps of an update and the look-back, got chunk = " + std::to_string(o.chunk) +
+                                  ", steps = " + std::to_string(source.window()) + ", look_back = " + std::to_string(o.look_back) +
+                                  "; a window begins where a link begins");
+        if (!o.carry) throw InvalidArgument("look_back = " + std::to_string(o.look_back) + " has no effect without carry; leave one of them out");
+    }
+    if (source.batch() % o.micro_batches != 0)
+        throw InvalidArgument("micro_batches must divide the batch, got " + std::to_string(o.micro_batches) + " for " +
+                              std::to_string(source.batch()) + " sequences");
+    if (network.spec().loss.reduction == LossSpec::Reduction::none)
+        throw InvalidArgument("training wants one loss, but this model's reduction is none; take mean or sum");
+}
+
+template <class Real>
+Plan plan_for(const Network<Real>& network, const Source<Real>& source, const TrainOptions& o) {
+    const Workload w = workload(network, source, o);
+    if (o.schedule.family == "auto") return make_plan(w, o.budget);
+    Plan plan = price(w, o.schedule);
+    const auto over = [&](const char* what, std::int64_t needs, std::int64_t offered) {
+        if (offered != Budget::unlimited && needs > offered)
+            throw NoPlan("schedule " + o.schedule.family + " does not fit: " + what + ": needs " + bytes_in_words(needs) + " (" +
+                         std::to_string(needs) + " bytes), offered " + bytes_in_words(offered) + " (" + std::to_string(offered) +
+                         " bytes); offer that much, or let the planner choose (family \"auto\")");
+    };
+    over("ram", plan.predicted.total(), o.budget.ram);
+    over("time axis", plan.predicted.time_axis(), o.budget.time_axis);
+    return plan;
+}
+
+}  // namespace
+
+std::vector<Index> shard_sizes(Index batch, Index shards) {
+    const Index count = std::min(batch, shards == 0 ? Index{4} : shards);
+    std::vector<Index> sizes;
+    for (Index s = 0; s < count; ++s) sizes.push_back(batch / count + (s < batch % count ? 1 : 0));
+    return sizes;
+}
+
+std::string TrainOptions::problem() const {
+    const auto least = [](const char* name, Index value, Index bound) -> std::string {
+        if (value >= bound) return {};
+        return std::string(name) + " must be at least " + std::to_string(bound) + ", got " + std::to_string(value);
+    };
+    for (std::string why : {least("look_back", look_back, 0), least("chunk", chunk, 1), least("shards", shards, 0),
+                            least("threads", threads, 1), least("micro_batches", micro_batches, 1), optimizer.problem(), rate.problem(),
+                            clip.problem()})
+        if (!why.empty()) return why;
+    if (form == LookBack::once && look_back == 0) return "the form `once` has no effect without look_back; give look_back, or take recompute";
+    for (const auto& [name, limit] : {std::pair{"ram", budget.ram}, std::pair{"time_axis", budget.time_axis}})
+        if (limit != Budget::unlimited && limit < 1) return std::string("the limit ") + name + " must be at least 1 byte, got " + std::to_string(limit);
+    if (schedule.needs_state || !schedule.loss) return "the schedule of a training has a loss and needs no state; leave these two options at their defaults";
+    if (schedule.family == "auto" && (schedule.slots != 0 || schedule.period != 0 || !schedule.rule.empty()))
+        return "slots, period and rule have no effect with schedule \"auto\"; name the family that they are for";
+    return {};
+}
+
+template <class Real>
+Workload workload(const Network<Real>& network, const Source<Real>& source, const TrainOptions& o) {
+    check(network, source, o);
+    const Cuts cuts(source.batch(), o.micro_batches, o.shards);
+    const std::int64_t parameters = network.parameters().size() * static_cast<std::int64_t>(sizeof(Real));
+    Workload w;
+    w.steps = source.window() + o.look_back;
+    w.chunk = o.chunk;
+    for (const Index size : cuts.sizes) {
+        const TimeChainSizes s = time_chain_sizes(network, w.steps, size, o.chunk);
+        w.state += s.state;
+        w.tape += s.tape;
+        w.always[Kind::workspace] += s.workspace;
+        w.always[Kind::log] += s.log;
+        w.always[Kind::gradients] += parameters;
+    }
+    // The working state and the adjoint; with carry, x_0 and the next x_0 of every micro-batch.
+    w.always[Kind::carry] = (2 + (o.carry ? 2 * o.micro_batches : 0)) * w.state;
+    w.always[Kind::parameters] = parameters * versions_kept(source, o);
+    w.always[Kind::moments] = parameters * o.optimizer.moments();
+    return w;
+}
+
+template <class Real>
+struct Trainer<Real>::Shard {
+    using Chain = TimeChain<Real>;
+    using State = typename Chain::State;
+
+    Shard(const Network<Real>& network, Index number_, Index batch, Index micro_batches, const TrainOptions& o, const Plan& plan, bool carry)
+        : number(number_),
+          links(plan.schedule.steps),
+          chain(network, batch, o.chunk, o.seed, ledger),
+          run(chain, make_schedule(plan.schedule)),
+          gradients(network.parameters().size(), Kind::gradients, ledger),
+          batches(static_cast<std::size_t>(micro_batches)) {
+        chain.add_to(gradients.data());
+        if (!carry) return;
+        for (Index m = 0; m < micro_batches; ++m) {
+            starts.push_back(chain.zero());
+            nexts.push_back(chain.zero());
+        }
+    }
+
+    Index number;
+    Index links;  // of the schedule that `run` follows
+    Ledger ledger;
+    Chain chain;
+    Execution<Chain> run;
+    Buffer<Real> gradients;
+    std::vector<State> starts, nexts;    // by micro-batch: the carry before this window, and before the next
+    std::vector<Batch<Real>> batches;    // by micro-batch
+    std::vector<double> losses;          // by micro-batch
+    double divisor = 0.0;
+    Counts counts;
+};
+
+template <class Real>
+Trainer<Real>::Trainer(const Network<Real>& network, const Source<Real>& source, TrainOptions options)
+    : Trainer(network, source, options, plan_for(network, source, options)) {}
+
+template <class Real>
+Trainer<Real>::Trainer(const Network<Real>& network, const Source<Real>& source, TrainOptions options, Plan plan)
+    : network_(&network),
+      source_(&source),
+      options_(std::move(options)),
+      plan_(std::move(plan)),
+      parameters_(network.parameters().size(), Kind::parameters, ledger_),
+      optimizer_(options_.optimizer, network.parameters(), ledger_) {
+    check(network, source, options_);
+    const Plan fresh = price(workload(network, source, options_), plan_.schedule);
+    if (plan_.chunk != fresh.chunk || plan_.schedule.steps != fresh.schedule.steps || plan_.predicted != fresh.predicted)
+        throw InvalidArgument("the plan is of another run: it is for " + std::to_string(plan_.schedule.steps) + " links of " +
+                              std::to_string(plan_.chunk) + " steps and " + std::to_string(plan_.predicted.total()) + " bytes, this run has " +
+                              std::to_string(fresh.schedule.steps) + " links of " + std::to_string(fresh.chunk) + " steps and " +
+                              std::to_string(fresh.predicted.total()) + " bytes; make a plan for this run");
+    network.start(options_.seed, parameters_.span());
+    const Cuts cuts(source.batch(), options_.micro_batches, options_.shards);
+    for (Index s = 0; s < cuts.shards(); ++s)
+        shards_.push_back(std::make_unique<Shard>(network, s, cuts.sizes[static_cast<std::size_t>(s)], options_.micro_batches, options_, plan_,
+                                                  options_.carry));
+}
+
+template <class Real>
+Trainer<Real>::~Trainer() = default;
+
+template <class Real>
+void Trainer<Real>::over_shards(const std::function<void(Shard&)>& f) {
+    in_parallel(static_cast<Index>(shards_.size()), options_.threads, [&](Index s) { f(*shards_[static_cast<std::size_t>(s)]); });
+}
+
+template <class Real>
+std::vector<const Real*> Trainer<Real>::versions(Index first, Index links) const {
+    std::vector<const Real*> versions;
+    const Index now = updates_ % source_->windows();
+    for (Index link = 0; link < links; ++link) {
+        const Index age = now - (first + link * options_.chunk) / source_->window();
+        versions.push_back(age == 0 ? parameters_.data() : older_[older_.size() - static_cast<std::size_t>(age)].data());
+    }
+    return versions;
+}
+
+template <class Real>
+void Trainer<Real>::sweep(Shard& shard, double scale) {
+    shard.gradients.fill(Real{0});
+    shard.losses.clear();
+    shard.counts = {};
+    const bool begins = !options_.carry || source_->fresh(updates_);
+    const bool goes_on = options_.carry && !source_->fresh(updates_ + 1);
+    for (std::size_t m = 0; m < shard.batches.size(); ++m) {
+        const Batch<Real>& batch = shard.batches[m];
+        Window<Real> window = window_of(batch);
+        window.scale = scale;
+        shard.chain.show(window);
+        if (begins)
+            shard.chain.start_from_zero();
+        else
+            shard.chain.start_from(shard.starts[m]);
+        const Index links = *shard.chain.length();
+        if (options_.form == TrainOptions::LookBack::once)
+            shard.chain.use(versions(batch.first, links));
+        else
+            shard.chain.use(parameters_.data());
+        if (links != std::exchange(shard.links, links)) shard.run.follow(make_schedule(schedule_for(plan_, links)));
+        if (goes_on) {
+            // The next window begins look_back steps before the end of this one, or where this one does.
+            const Index next = std::max<Index>(0, batch.first + batch.steps - options_.look_back) - batch.first;
+            shard.run.watch(std::max<Index>(0, ceil_div(next, options_.chunk)), [&, m](const typename Shard::State& x) { shard.nexts[m] = x; });
+        } else {
+            shard.run.watch(-1, {});
+        }
+        shard.run.forward();
+        shard.run.backward();
+        shard.losses.push_back(shard.chain.loss());
+        shard.counts += shard.run.counts();
+    }
+}
+
+template <class Real>
+UpdateReport Trainer<Real>::update() {
+    const Cuts cuts(source_->batch(), options_.micro_batches, options_.shards);
+    over_shards([&](Shard& shard) {
+        shard.divisor = 0.0;
+        for (Index m = 0; m < cuts.micro_batches; ++m) {
+            Batch<Real>& batch = shard.batches[static_cast<std::size_t>(m)];
+            source_->read({updates_, cuts.sequences(m, shard.number), options_.look_back}, batch);
+            shard.divisor += divisor(network_->spec(), batch);
+        }
+    });
+    double positions = 0.0;
+    for (const auto& shard : shards_) positions += shard->divisor;
+    if (network_->spec().loss.reduction != LossSpec::Reduction::mean) positions = 1.0;
+    if (!(positions > 0.0))
+        throw InvalidArgument("window " + std::to_string(updates_) + " of " + source_->name() +
+                              " has no position with a loss: a mean over nothing; is everything ignored or weighted by 0?");
+
+    over_shards([&](Shard& shard) { sweep(shard, 1.0 / positions); });
+
+    UpdateReport report;
+    const Batch<Real>& seen = shards_.front()->batches.front();
+    report.update = updates_ + 1;
+    report.first = seen.first + seen.loss_from;
+    report.steps = seen.steps - seen.loss_from;
+    report.positions = positions;
+    double sum = 0.0;
+    for (Index m = 0; m < cuts.micro_batches; ++m)
+        for (const auto& shard : shards_) sum += shard->losses[static_cast<std::size_t>(m)];
+    report.loss = sum / positions;
+    for (const auto& shard : shards_) report.counts += shard->counts;
+
+    Buffer<Real>& gradients = shards_.front()->gradients;
+    for (std::size_t s = 1; s < shards_.size(); ++s)
+        for (Index k = 0; k < gradients.size(); ++k) gradients[k] += shards_[s]->gradients[k];
+    report.gradient_norm = clip(options_.clip, network_->parameters(), gradients.span());
+    report.rate = options_.rate.at(updates_);
+
+    if (const Index kept = versions_kept(*source_, options_) - 1; kept > 0) {
+        if (static_cast<Index>(older_.size()) < kept)
+            older_.push_back(parameters_);
+        else {
+            older_.push_back(std::move(older_.front()));
+            older_.pop_front();
+            older_.back() = parameters_;
+        }
+    }
+    optimizer_.step(parameters_.span(), gradients.span(), report.rate);
+    for (const auto& shard : shards_)
+        for (std::size_t m = 0; m < shard->starts.size(); ++m) swap(shard->starts[m], shard->nexts[m]);
+    ++updates_;
+    counts_ += report.counts;
+    return report;
+}
+
+template <class Real>
+void Trainer<Real>::run(Index count, const std::function<void(const UpdateReport&)>& each) {
+    for (Index k = 0; k < count; ++k) {
+        const UpdateReport report = update();
+        if (each) each(report);
+    }
+}
+
+template <class Real>
+std::span<const Real> Trainer<Real>::gradients() const noexcept {
+    return shards_.front()->gradients.span();
+}
+
+template <class Real>
+Bytes Trainer<Real>::measured() const {
+    Bytes sum = ledger_.peak();
+    for (const auto& shard : shards_) sum += shard->ledger.peak();
+    return sum;
+}
+
+template <class Real>
+Bytes Trainer<Real>::live() const {
+    Bytes sum = ledger_.live();
+    for (const auto& shard : shards_) sum += shard->ledger.live();
+    return sum;
+}
+
+template <class Real>
+std::span<const Real> Trainer<Real>::carry(Index micro_batch, Index shard) const {
+    return shards_.at(static_cast<std::size_t>(shard))->starts.at(static_cast<std::size_t>(micro_batch)).carry.span();
+}
+
+namespace {
+
+std::string carry_name(std::size_t micro_batch, std::size_t shard) {
+    return "carry.micro" + std::to_string(micro_batch) + ".shard" + std::to_string(shard);
+}
+
+std::string version_name(std::size_t age) { return "version" + std::to_string(age) + "."; }
+
+}  // namespace
+
+template <class Real>
+Snapshot Trainer<Real>::snapshot() const {
+    Snapshot s;
+    s.update = updates_;
+    s.epoch = epoch();
+    s.step = updates_ % source_->windows() * source_->window();
+    s.seed = options_.seed;
+    s.model = network_->spec();
+    s.optimizer = options_.optimizer;
+    s.rate = options_.rate;
+    s.clip = options_.clip;
+    s.plan = to_json(plan_);
+    s.add_parameters<Real>(network_->parameters(), parameters_.span());
+    s.add_optimizer(network_->parameters(), optimizer_);
+    for (std::size_t k = 0; k < shards_.size(); ++k)
+        for (std::size_t m = 0; m < shards_[k]->starts.size(); ++m) {
+            const Buffer<Real>& carry = shards_[k]->starts[m].carry;
+            s.add<Real>(carry_name(m, k), {carry.size()}, carry.span());
+        }
+    for (std::size_t v = 0; v < older_.size(); ++v)
+        s.add_parameters<Real>(network_->parameters(), older_[v].span(), version_name(older_.size() - v));
+    return s;
+}
+
+template <class Real>
+void Trainer<Real>::restore(const Snapshot& s) {
+    s.require(network_->spec());
+    if (const std::string plan = to_json(plan_); s.plan != plan)
+        throw InvalidArgument(s.source + " was made under another plan: " + s.plan + "; this run's is " + plan +
+                              "; give the trainer the snapshot's plan (plan_from_json)");
+    if (s.seed != options_.seed)
+        throw InvalidArgument(s.source + " was made with seed " + std::to_string(s.seed) + ", this run has " + std::to_string(options_.seed) +
+                              "; take the snapshot's");
+    for (const auto& [what, theirs, ours] : {std::tuple{"rate", to_json(s.rate), to_json(options_.rate)},
+                                             std::tuple{"clipping", to_json(s.clip), to_json(options_.clip)}})
+        if (theirs != ours)
+            throw InvalidArgument(s.source + " was made with another " + what + ": " + theirs + "; this run's is " + ours + "; take the snapshot's");
+
+    // All into new memory first, so that a snapshot that lacks something changes nothing.
+    const ParameterLayout& layout = network_->parameters();
+    Buffer<Real> parameters(layout.size(), Kind::parameters);
+    s.read_parameters<Real>(layout, parameters.span());
+    std::vector<std::vector<Buffer<Real>>> carries(shards_.size());
+    for (std::size_t k = 0; k < shards_.size(); ++k)
+        for (std::size_t m = 0; m < shards_[k]->starts.size(); ++m) {
+            carries[k].emplace_back(shards_[k]->starts[m].carry.size(), Kind::carry);
+            s.read<Real>(carry_name(m, k), carries[k].back().span());
+        }
+    std::deque<Buffer<Real>> older;
+    const Index kept = std::min(versions_kept(*source_, options_) - 1, s.update);
+    for (Index age = kept; age > 0; --age) {
+        older.emplace_back(layout.size(), Kind::parameters, ledger_);
+        s.read_parameters<Real>(layout, older.back().span(), version_name(static_cast<std::size_t>(age)));
+    }
+    s.read_optimizer(layout, optimizer_);
+
+    parameters_ = parameters;
+    older_ = std::move(older);
+    for (std::size_t k = 0; k < shards_.size(); ++k)
+        for (std::size_t m = 0; m < carries[k].size(); ++m) shards_[k]->starts[m].carry = carries[k][m];
+    updates_ = s.update;
+}
+
+template <class Real>
+Evaluation evaluate(const Network<Real>& network, std::span<const Real> parameters, const Source<Real>& source, Index chunk, Index shards,
+                    Index threads, bool carry) {
+    if (static_cast<Index>(parameters.size()) != network.parameters().size())
+        throw InvalidArgument("evaluate wants " + std::to_string(network.parameters().size()) + " parameters, got " +
+                              std::to_string(parameters.size()));
+    using State = typename TimeChain<Real>::State;
+    struct Part {
+        Part(const Network<Real>& network, Index batch, Index chunk) : chain(network, batch, chunk) {}
+        TimeChain<Real> chain;
+        Batch<Real> data;
+        Index links = 0;
+        std::unique_ptr<Execution<TimeChain<Real>>> run;
+        State start;
+        double divisor = 0.0;
+    };
+    const Cuts cuts(source.batch(), 1, shards);
+    std::vector<std::unique_ptr<Part>> parts;
+    for (const Index size : cuts.sizes) {
+        parts.push_back(std::make_unique<Part>(network, size, chunk));
+        parts.back()->chain.use(parameters.data());
+        parts.back()->start = parts.back()->chain.zero();
+    }
+
+    Evaluation total;
+    double sum = 0.0;
+    for (Index w = 0; w < source.windows(); ++w) {
+        in_parallel(cuts.shards(), threads, [&](Index s) {
+            Part& part = *parts[static_cast<std::size_t>(s)];
+            source.read({w, cuts.sequences(0, s), 0}, part.data);
+            part.divisor = divisor(network.spec(), part.data);
+            part.chain.show(window_of(part.data));
+            if (!carry || source.fresh(w))
+                part.chain.start_from_zero();
+            else
+                part.chain.start_from(part.start);
+            const Index links = *part.chain.length();
+            if (links != std::exchange(part.links, links)) {
+                ScheduleOptions options;
+                options.family = "forward_only";
+                options.steps = links;
+                part.run = std::make_unique<Execution<TimeChain<Real>>>(part.chain, make_schedule(options));
+            }
+            part.run->forward();
+            part.start = part.run->state();
+        });
+        for (const auto& part : parts) sum += part->chain.loss();
+        for (const auto& part : parts) total.positions += part->divisor;
+    }
+    if (network.spec().loss.reduction != LossSpec::Reduction::mean) total.positions = 1.0;
+    total.windows = source.windows();
+    total.loss = sum / total.positions;
+    return total;
+}
+
+template class Trainer<float>;
+template class Trainer<double>;
+template Workload workload(const Network<float>&, const Source<float>&, const TrainOptions&);
+template Workload workload(const Network<double>&, const Source<double>&, const TrainOptions&);
+template Evaluation evaluate(const Network<float>&, std::span<const float>, const Source<float>&, Index, Index, Index, bool);
+template Evaluation evaluate(const Network<double>&, std::span<const double>, const Source<double>&, Index, Index, Index, bool);
+
+}  // namespace backsweep

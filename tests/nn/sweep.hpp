@@ -1,0 +1,253 @@
+// The simplest executor for tests of layers: every segment recorded, every tape kept, then all reversed. On its way it
+// checks the laws that every layer obeys: advance = record in bits, calls repeated give the same bits, every output is
+// assigned.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backsweep/base/random.hpp"
+#include "backsweep/nn/network.hpp"
+#include "nn/reference/build.hpp"
+#include "support/compare.hpp"
+#include "support/unit_test.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace backsweep::test {
+
+enum class Driver { reference, cpu };
+inline constexpr std::array drivers{Driver::reference, Driver::cpu};
+inline const char* to_string(Driver driver) {
+    return driver == Driver::cpu ? "cpu" : "reference";
+}
+
+template <class Real>
+Network<Real> build(Driver driver, const ModelSpec& spec) {
+    return driver == Driver::cpu ? cpu::build<Real>(spec) : reference::build<Real>(spec);
+}
+
+/// The data of one run. Arrays that the model does not read may be empty; empty carry and dcarry are zero.
+template <class Real>
+struct Problem {
+    Index steps = 1;
+    Index batch = 1;
+    std::vector<std::int32_t> tokens, classes;
+    std::vector<Real> x, values, weights;
+    std::vector<Real> carry;   ///< before the first step
+    std::vector<Real> dcarry;  ///< adjoint of the state after the last
+    Index loss_from = 0;
+    double scale = 1.0;
+};
+
+template <class Real>
+struct Outcome {
+    double loss = 0.0;  ///< sum over the segments, before scale
+    std::vector<Real> losses, y, carry;
+    std::vector<Real> gradients, dx, dcarry;
+};
+
+/// A vector in which forgotten elements show.
+template <class Real>
+std::vector<Real> unassigned(Index size) {
+    return std::vector<Real>(static_cast<std::size_t>(size), std::numeric_limits<Real>::quiet_NaN());
+}
+
+template <class Real>
+bool all_assigned(const std::vector<Real>& values) {
+    return std::none_of(values.begin(), values.end(), [](Real v) { return std::isnan(v); });
+}
+
+/// `count` numbers in +-size, a function of (seed, stream).
+template <class Real = double>
+std::vector<Real> random_values(Index count, std::uint32_t stream, double size = 1.0) {
+    const Random random(20240607, stream);
+    std::vector<Real> values;
+    for (Index k = 0; k < count; ++k)
+        values.push_back(static_cast<Real>(size * (2.0 * random.uniform(0, static_cast<std::uint64_t>(k)) - 1.0)));
+    return values;
+}
+
+inline std::vector<std::int32_t> random_tokens(Index count, Index below, std::uint32_t stream) {
+    const Random random(20240607, stream);
+    std::vector<std::int32_t> values;
+    for (Index k = 0; k < count; ++k)
+        values.push_back(static_cast<std::int32_t>(
+            random.below(static_cast<std::uint32_t>(below), 1, static_cast<std::uint64_t>(k))));
+    return values;
+}
+
+template <class To, class From>
+std::vector<To> cast(const std::vector<From>& from) {
+    std::vector<To> to;
+    for (const From v : from) to.push_back(static_cast<To>(v));
+    return to;
+}
+
+template <class To, class From>
+Problem<To> cast(const Problem<From>& p) {
+    return {p.steps,
+            p.batch,
+            p.tokens,
+            p.classes,
+            cast<To>(p.x),
+            cast<To>(p.values),
+            cast<To>(p.weights),
+            cast<To>(p.carry),
+            cast<To>(p.dcarry),
+            p.loss_from,
+            p.scale};
+}
+
+/// none: forward only, nothing checked (for finite differences, which call it often).
+enum class Checks { none, laws };
+
+/// Runs layers first_layer.. of a network in segments of `chunk` steps; the last may be short.
+template <class Real>
+Outcome<Real> sweep(const Network<Real>& network, const std::vector<Real>& parameters, const Problem<Real>& problem,
+                    Index chunk, Index first_layer = 0, Checks checks = Checks::laws) {
+    struct Recorded {
+        Segment<Real> at;
+        std::vector<Real> carry_in;
+        std::vector<std::vector<Real>> y, tape;
+    };
+    const Index B = problem.batch, depth = network.depth();
+    const auto offset = [](const auto& v, Index elements) { return v.empty() ? nullptr : v.data() + elements; };
+    const Index inputs = network.layer(first_layer).footprint(1, 1).inputs;
+    const Index outputs = network.layer(depth - 1).footprint(1, 1).inputs;
+
+    Outcome<Real> out;
+    out.losses = unassigned<Real>(problem.steps * B);
+    out.carry =
+        problem.carry.empty() ? std::vector<Real>(static_cast<std::size_t>(network.carry() * B)) : problem.carry;
+    BOOST_TEST_REQUIRE(static_cast<Index>(out.carry.size()) == network.carry() * B);
+    std::vector<Recorded> segments;
+    for (Index first = 0; first < problem.steps; first += chunk) {
+        Recorded r;
+        double loss = std::numeric_limits<double>::quiet_NaN();
+        r.at.first = 1000 + first;
+        r.at.steps = std::min(chunk, problem.steps - first);
+        r.at.batch = B;
+        r.at.tokens = offset(problem.tokens, first * B);
+        r.at.classes = offset(problem.classes, first * B);
+        r.at.values = offset(problem.values, first * B * outputs);
+        r.at.weights = offset(problem.weights, first * B);
+        r.at.loss_from = std::max<Index>(problem.loss_from - first, 0);
+        r.at.scale = problem.scale;
+        r.at.losses = out.losses.data() + first * B;
+        r.carry_in = out.carry;
+        const Real* x = offset(problem.x, first * B * inputs);
+        for (Index l = first_layer; l < depth; ++l) {
+            const Layer<Real>& layer = network.layer(l);
+            const Footprint sizes = layer.footprint(r.at.steps, B);
+            const Index carry = network.carry_offset(l, B);
+            std::array<std::vector<Real>, 3> y, after, tape;
+            r.at.loss = &loss;
+            for (std::size_t run = 0; run < (checks == Checks::laws ? 3 : 1); ++run) {  // the third is advance
+                y[run] = unassigned<Real>(r.at.steps * B * sizes.outputs);
+                after[run] = unassigned<Real>(B * sizes.carry);
+                tape[run] = unassigned<Real>(sizes.tape);
+                std::vector<Real> workspace = unassigned<Real>(sizes.workspace);
+                const Forward<Real> call{r.at,
+                                         parameters.data() + network.parameter_offset(l),
+                                         x,
+                                         y[run].data(),
+                                         r.carry_in.data() + carry,
+                                         after[run].data(),
+                                         run == 2 ? nullptr : tape[run].data(),
+                                         workspace.data()};
+                if (run == 2)
+                    layer.advance(call);
+                else
+                    layer.record(call);
+            }
+            if (checks == Checks::laws) BOOST_TEST_CONTEXT("layer " << layer.name() << ", segment at " << first) {
+                    for (const std::size_t run : {1, 2}) {
+                        BOOST_TEST(same_bits(y[run], y[0]));
+                        BOOST_TEST(same_bits(after[run], after[0]));
+                    }
+                    BOOST_TEST(same_bits(tape[1], tape[0]));
+                    BOOST_TEST(all_assigned(y[0]));
+                    BOOST_TEST(all_assigned(after[0]));
+                    BOOST_TEST(all_assigned(tape[0]));
+                }
+            std::copy(after[0].begin(), after[0].end(), out.carry.begin() + carry);
+            r.y.push_back(std::move(y[0]));
+            r.tape.push_back(std::move(tape[0]));
+            x = r.y.back().data();
+        }
+        if (depth - first_layer > 1) {
+            const std::vector<Real>& last = r.y[r.y.size() - 2];
+            out.y.insert(out.y.end(), last.begin(), last.end());
+        }
+        out.loss += loss;
+        segments.push_back(std::move(r));
+    }
+    if (checks == Checks::none) return out;
+    BOOST_TEST(all_assigned(out.losses));
+
+    out.gradients.assign(static_cast<std::size_t>(network.parameters().size()), Real{0});
+    out.dcarry =
+        problem.dcarry.empty() ? std::vector<Real>(static_cast<std::size_t>(network.carry() * B)) : problem.dcarry;
+    for (auto r = segments.rbegin(); r != segments.rend(); ++r) {
+        std::vector<Real> dy;
+        r->at.loss = nullptr;
+        r->at.losses = nullptr;
+        for (Index l = depth - 1; l >= first_layer; --l) {
+            const Layer<Real>& layer = network.layer(l);
+            const Footprint sizes = layer.footprint(r->at.steps, B);
+            const Index carry = network.carry_offset(l, B);
+            std::vector<Real> dx, first_gradients, first_dx, first_dcarry;
+            const std::vector<Real> gradients = out.gradients, dcarry = out.dcarry;
+            for (int run = 0; run < 3; ++run) {  // the last without dx
+                out.gradients = gradients;
+                out.dcarry = dcarry;
+                dx = unassigned<Real>(r->at.steps * B * sizes.inputs);
+                std::vector<Real> workspace = unassigned<Real>(sizes.workspace);
+                layer.reverse({r->at, parameters.data() + network.parameter_offset(l),
+                               out.gradients.data() + network.parameter_offset(l),
+                               r->tape[static_cast<std::size_t>(l - first_layer)].data(), r->carry_in.data() + carry,
+                               dy.empty() ? nullptr : dy.data(), run == 2 ? nullptr : dx.data(),
+                               out.dcarry.data() + carry, workspace.data()});
+                if (run == 0) {
+                    first_gradients = out.gradients;
+                    first_dx = dx;
+                    first_dcarry = out.dcarry;
+                }
+                BOOST_TEST_CONTEXT("reverse of layer " << layer.name()) {
+                    BOOST_TEST(same_bits(out.gradients, first_gradients));
+                    BOOST_TEST(same_bits(out.dcarry, first_dcarry));
+                    if (run == 1) BOOST_TEST(same_bits(dx, first_dx));
+                    BOOST_TEST(all_assigned(out.gradients));
+                    BOOST_TEST(all_assigned(out.dcarry));
+                    BOOST_TEST(all_assigned(first_dx));
+                }
+            }
+            dy = std::move(first_dx);
+        }
+        out.dx.insert(out.dx.begin(), dy.begin(), dy.end());
+    }
+    return out;
+}
+
+/// Central differences of value() in every element of `array`, on which it depends.
+template <class F>
+std::vector<double> central_differences(std::vector<double>& array, F value) {
+    constexpr double h = 1e-5;
+    std::vector<double> d;
+    for (double& element : array) {
+        const double kept = element;
+        element = kept + h;
+        const double above = value();
+        element = kept - h;
+        const double below = value();
+        element = kept;
+        d.push_back((above - below) / (2.0 * h));
+    }
+    return d;
+}
+
+}  // namespace backsweep::test

@@ -1,0 +1,287 @@
+// The bit laws on networks: one chunking, one gradient and one loss, under every schedule.
+// SPDX-License-Identifier: MIT
+#define BOOST_TEST_MODULE network_bits
+#include "support/unit_test.hpp"
+
+#include "backsweep/base/random.hpp"
+#include "backsweep/nn/loss.hpp"
+#include "backsweep/nn/time_chain.hpp"
+#include "backsweep/schedule/referee.hpp"
+#include "nn/reference/build.hpp"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+using namespace backsweep;
+
+namespace {
+
+/// Counts what really runs: the judge of the Execution.
+template <class C>
+struct Counting {
+    using State = typename C::State;
+    using Tape = typename C::Tape;
+    using Adjoint = typename C::Adjoint;
+    C* inner;
+    Index advances = 0, recorded = 0, reversed = 0, last_reversed = -1;
+    bool falling = true;
+
+    std::optional<Index> length() const { return inner->length(); }
+    State initial() const { return inner->initial(); }
+    Index advance(Range r, State& x) {
+        advances += r.size();
+        return inner->advance(r, x);
+    }
+    Index record(Range r, State& x, Tape& tape) {
+        ++recorded;
+        return inner->record(r, x, tape);
+    }
+    void seed(const State& x, Adjoint& a) {
+        last_reversed = *length();
+        inner->seed(x, a);
+    }
+    void reverse(Range r, State& x, Tape& tape, Adjoint& a) {
+        ++reversed;
+        falling = falling && r.first == last_reversed - 1;
+        last_reversed = r.first;
+        inner->reverse(r, x, tape, a);
+    }
+};
+
+/// Everything that one forward and reverse sweep gives.
+template <class Real>
+struct Outcome {
+    std::vector<Real> gradients, input_gradient, first_adjoint, positions;
+    std::vector<double> log;
+    double loss = 0.0;
+};
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+template <class Real>
+bool same_bits(const Outcome<Real>& a, const Outcome<Real>& b) {
+    return same_bits(a.gradients, b.gradients) && same_bits(a.input_gradient, b.input_gradient) &&
+           same_bits(a.first_adjoint, b.first_adjoint) && same_bits(a.positions, b.positions) && same_bits(a.log, b.log) &&
+           std::memcmp(&a.loss, &b.loss, sizeof a.loss) == 0;
+}
+
+template <class Real>
+class Case {
+public:
+    Case(Network<Real> network, Index steps, Index batch, Index chunk)
+        : network_(std::move(network)), steps_(steps), batch_(batch), chunk_(chunk), parameters_(static_cast<std::size_t>(network_.parameters().size())) {
+        network_.start(7, parameters_);
+        const Random random(11, 3);
+        // No tame values: biases too are not zero, the carry comes from somewhere, the end is pulled at.
+        for (std::size_t k = 0; k < parameters_.size(); ++k) parameters_[k] += static_cast<Real>(0.1 * (random.uniform(0, k) - 0.5));
+        const auto positions = static_cast<std::size_t>(steps * batch);
+        const Index inputs = network_.spec().inputs(), outputs = network_.spec().outputs();
+        for (std::size_t p = 0; p < positions; ++p) {
+            tokens_.push_back(static_cast<std::int32_t>(random.below(9, 1, p)));
+            classes_.push_back(static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(outputs), 2, p)));
+        }
+        for (std::size_t k = 0; k < positions * static_cast<std::size_t>(inputs); ++k) inputs_.push_back(static_cast<Real>(random.normal(3, k)));
+        for (std::size_t k = 0; k < positions * static_cast<std::size_t>(outputs); ++k) values_.push_back(static_cast<Real>(random.normal(4, k)));
+        for (Index k = 0; k < network_.carry() * batch; ++k) {
+            start_.push_back(static_cast<Real>(0.5 * random.normal(5, static_cast<std::uint64_t>(k))));
+            end_.push_back(static_cast<Real>(0.5 * random.normal(6, static_cast<std::uint64_t>(k))));
+        }
+    }
+
+    Index links() const { return (steps_ + chunk_ - 1) / chunk_; }
+
+    Outcome<Real> operator()(ScheduleOptions options) {
+        Outcome<Real> o;
+        o.gradients.assign(parameters_.size(), Real{0});
+        o.positions.assign(static_cast<std::size_t>(steps_ * batch_), Real{-1});
+        TimeChain<Real> chain(network_, batch_, chunk_);
+        Window<Real> window;
+        window.steps = steps_;
+        window.classes = classes_.data();
+        window.values = values_.data();
+        window.losses = o.positions.data();
+        window.scale = 1.0 / static_cast<double>(steps_ * batch_);
+        if (network_.spec().inputs() > 0) {
+            o.input_gradient.assign(inputs_.size(), Real{0});
+            window.inputs = inputs_.data();
+            window.input_gradient = o.input_gradient.data();
+        } else {
+            window.tokens = tokens_.data();
+        }
+        chain.show(window);
+        chain.use(parameters_.data());
+        chain.add_to(o.gradients.data());
+        auto start = chain.zero(), end = chain.zero();
+        std::copy(start_.begin(), start_.end(), start.carry.begin());
+        chain.start_from(start);
+        std::copy(end_.begin(), end_.end(), end.carry.begin());
+        chain.end_with(end);
+
+        options.steps = links();
+        Counting<TimeChain<Real>> counting{&chain};
+        Execution run(counting, make_schedule(options));
+        run.forward();
+        const bool reverses = run.resting();
+        if (reverses) run.backward();
+        o.loss = chain.loss();
+        o.log.assign(chain.losses().begin(), chain.losses().end());
+        if (reverses) o.first_adjoint.assign(run.adjoint().carry.begin(), run.adjoint().carry.end());
+
+        const auto schedule = make_schedule(options);
+        const Play play = referee(*schedule, links(), {}, {}, {}, false, reverses);
+        BOOST_TEST(counting.advances == play.advances);
+        BOOST_TEST(counting.recorded == play.recorded);
+        BOOST_TEST(counting.reversed == (reverses ? links() : 0));
+        BOOST_TEST(counting.falling);
+        return o;
+    }
+
+private:
+    Network<Real> network_;
+    Index steps_, batch_, chunk_;
+    std::vector<Real> parameters_, inputs_, values_, start_, end_;
+    std::vector<std::int32_t> tokens_, classes_;
+};
+
+ModelSpec text_model(Index layers) {
+    ModelSpec m;
+    m.layers = {EmbeddingSpec{"embedding", 9, 5, 2}, LstmSpec{"rnn", 5, 7, layers, true}, DenseSpec{"head", 7, 11, true}};
+    m.loss.label_smoothing = 0.1;
+    m.loss.ignore_index = 4;
+    return m;
+}
+
+ModelSpec real_model(Index layers) {
+    ModelSpec m;
+    m.layers = {LstmSpec{"rnn", 3, 33, layers, layers != 2}, DenseSpec{"head", 33, 2, true}};
+    m.loss.kind = LossSpec::Kind::mean_squared_error;
+    return m;
+}
+
+ScheduleOptions of(const char* family, Index slots = 0, Index period = 0) {
+    ScheduleOptions o;
+    o.family = family;
+    o.slots = slots;
+    o.period = period;
+    return o;
+}
+
+template <class Real>
+void check(Network<Real> (*build)(const ModelSpec&)) {
+    for (const Index layers : {1, 2, 3})
+        for (const Index batch : {1, 5})
+            for (const Index chunk : {1, 3, 32})
+                for (const bool text : {true, false}) {
+                    constexpr Index steps = 37;
+                    Case<Real> run(build(text ? text_model(layers) : real_model(layers)), steps, batch, chunk);
+                    BOOST_TEST_CONTEXT("layers " << layers << ", batch " << batch << ", chunk " << chunk << ", text " << text) {
+                        const Outcome<Real> all = run(of("store_all"));
+                        BOOST_TEST(std::isfinite(all.loss));
+                        Real largest = 0;
+                        for (const Real g : all.gradients) largest = std::max(largest, std::abs(g));
+                        BOOST_TEST(static_cast<double>(largest) > 1e-4);
+                        for (const Index slots : {Index{1}, Index{2}, Index{3}, Index{5}, run.links()})
+                            BOOST_TEST(same_bits(all, run(of("revolve", slots))), "revolve with " << slots << " slots differs");
+                        for (const Index period : {Index{1}, Index{2}, Index{5}, run.links()})
+                            BOOST_TEST(same_bits(all, run(of("periodic", 0, period))), "periodic with period " << period << " differs");
+                        const Outcome<Real> evaluated = run(of("forward_only"));
+                        BOOST_TEST(same_bits(all.log, evaluated.log));
+                        BOOST_TEST(same_bits(all.positions, evaluated.positions));
+                        BOOST_TEST(std::memcmp(&all.loss, &evaluated.loss, sizeof all.loss) == 0);
+                    }
+                }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(cpu_float) { check<float>(&cpu::build<float>); }
+BOOST_AUTO_TEST_CASE(cpu_double) { check<double>(&cpu::build<double>); }
+BOOST_AUTO_TEST_CASE(reference_float) { check<float>(&reference::build<float>); }
+BOOST_AUTO_TEST_CASE(reference_double) { check<double>(&reference::build<double>); }
+
+// The carry is shared by all chunkings, so that their results differ in rounding only.
+BOOST_AUTO_TEST_CASE(chunkings_agree_to_rounding) {
+    Case<double> a(cpu::build<double>(text_model(2)), 37, 5, 1), b(cpu::build<double>(text_model(2)), 37, 5, 32);
+    const Outcome<double> x = a(of("store_all")), y = b(of("store_all"));
+    double worst = 0.0, largest = 0.0;
+    for (std::size_t k = 0; k < x.gradients.size(); ++k) {
+        worst = std::max(worst, std::abs(x.gradients[k] - y.gradients[k]));
+        largest = std::max(largest, std::abs(x.gradients[k]));
+    }
+    BOOST_TEST(worst <= 1e-13 * largest);
+    BOOST_TEST(std::abs(x.loss - y.loss) <= 1e-13 * std::abs(x.loss));
+}
+
+// Mutant: the loss is added up instead of assigned. Two sweeps of one chain, the second recording other links in
+// another order, must still read the same loss.
+BOOST_AUTO_TEST_CASE(loss_is_assigned_not_counted_twice) {
+    const Network<double> network = cpu::build<double>(text_model(1));
+    std::vector<double> parameters(static_cast<std::size_t>(network.parameters().size())), gradients(parameters.size());
+    network.start(5, parameters);
+    const std::vector<std::int32_t> tokens{1, 3, 0, 8, 2, 5, 7}, classes{0, 10, 3, 3, 1, 9, 6};
+    TimeChain<double> chain(network, 1, 2);
+    Window<double> window;
+    window.steps = 7;
+    window.tokens = tokens.data();
+    window.classes = classes.data();
+    chain.show(window);
+    chain.use(parameters.data());
+    chain.add_to(gradients.data());
+    Execution<TimeChain<double>> run(chain, make_schedule([] {
+                                         ScheduleOptions o = of("forward_only");
+                                         o.steps = 4;
+                                         return o;
+                                     }()));
+    run.forward();
+    const double evaluated = chain.loss();
+    ScheduleOptions o = of("revolve", 1);
+    o.steps = 4;
+    run.follow(make_schedule(o));
+    run.forward();
+    run.backward();
+    BOOST_TEST(evaluated > 1.0);
+    const double trained = chain.loss();
+    BOOST_TEST(std::memcmp(&evaluated, &trained, sizeof evaluated) == 0);
+}
+
+// A loss that is not finite stops the run at its link, before that link is reversed.
+BOOST_AUTO_TEST_CASE(non_finite_loss_names_step_and_layer) {
+    const Network<double> network = cpu::build<double>(real_model(1));
+    std::vector<double> parameters(static_cast<std::size_t>(network.parameters().size())), gradients(parameters.size(), 0.0);
+    network.start(5, parameters);
+    std::vector<double> inputs(11 * 3, 0.25), values(11 * 2, 0.5);
+    values[2 * 7] = std::numeric_limits<double>::infinity();
+    TimeChain<double> chain(network, 1, 3);
+    Window<double> window;
+    window.first = 1000;
+    window.steps = 11;
+    window.inputs = inputs.data();
+    window.values = values.data();
+    chain.show(window);
+    chain.use(parameters.data());
+    chain.add_to(gradients.data());
+    ScheduleOptions o = of("revolve", 2);
+    o.steps = 4;
+    Counting<TimeChain<double>> counting{&chain};
+    Execution run(counting, make_schedule(o));
+    BOOST_CHECK_EXCEPTION(
+        {
+            run.forward();
+            run.backward();
+        },
+        NumericError, [](const NumericError& e) {
+            const std::string text = e.what();
+            return text.find("steps 1006 to 1008") != std::string::npos && text.find("link 2") != std::string::npos &&
+                   text.find("layer") != std::string::npos;
+        });
+    BOOST_TEST(counting.reversed == 1);  // link 3, behind it
+    values[2 * 7] = 0.5;
+    chain.show(window);
+    run.forward();
+    run.backward();
+    BOOST_TEST(std::isfinite(chain.loss()));
+}

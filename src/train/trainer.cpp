@@ -241,7 +241,7 @@ void Trainer<Real>::sweep(Shard& shard, double scale) {
     shard.gradients.fill(Real{0});
     shard.losses.clear();
     shard.counts = {};
-    const bool begins = !options_.carry || source_->fresh(updates_);
+    const bool begins = !options_.carry || (updates_ > 0 && source_->fresh(updates_));
     const bool goes_on = options_.carry && !source_->fresh(updates_ + 1);
     for (std::size_t m = 0; m < shard.batches.size(); ++m) {
         const Batch<Real>& batch = shard.batches[m];
@@ -356,6 +356,11 @@ Bytes Trainer<Real>::live() const {
 
 template <class Real>
 std::span<const Real> Trainer<Real>::carry(Index micro_batch, Index shard) const {
+    return shards_.at(static_cast<std::size_t>(shard))->starts.at(static_cast<std::size_t>(micro_batch)).carry.span();
+}
+
+template <class Real>
+std::span<Real> Trainer<Real>::carry(Index micro_batch, Index shard) {
     return shards_.at(static_cast<std::size_t>(shard))->starts.at(static_cast<std::size_t>(micro_batch)).carry.span();
 }
 

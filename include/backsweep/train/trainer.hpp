@@ -96,6 +96,8 @@ public:
     std::span<const Real> gradients() const noexcept;
     /// The state that the next window starts from, of one shard of one micro-batch: one block as in Network::carry().
     std::span<const Real> carry(Index micro_batch, Index shard) const;
+    /// Before the first update: where the sequences begin, zero unless written to.
+    std::span<Real> carry(Index micro_batch, Index shard);
 
     /// Peak bytes of each kind so far, added up over the shards; equal to plan().predicted once a full window was done.
     Bytes measured() const;

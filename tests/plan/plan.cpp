@@ -1,0 +1,182 @@
+// Plans: prices agree with the referee, choices with an exhaustive search, refusals name the least that works.
+// SPDX-License-Identifier: MIT
+#define BOOST_TEST_MODULE plan
+#include "support/unit_test.hpp"
+
+#include "backsweep/base/error.hpp"
+#include "backsweep/plan/plan.hpp"
+#include "backsweep/schedule/referee.hpp"
+
+#include <optional>
+#include <string>
+
+using namespace backsweep;
+
+namespace {
+
+constexpr auto ram = static_cast<std::size_t>(Tier::ram);
+
+Workload workload(Index links, std::int64_t state = 100, std::int64_t tape = 700) {
+    Workload w;
+    w.steps = 5 * links - 2;  // the last link is short
+    w.chunk = 5;
+    w.state = state;
+    w.tape = tape;
+    w.always[Kind::parameters] = 1000;
+    w.always[Kind::carry] = 3 * state;
+    return w;
+}
+
+ScheduleOptions options(const char* family, Index slots, Index period) {
+    ScheduleOptions o;
+    o.family = family;
+    o.slots = slots;
+    o.period = period;
+    return o;
+}
+
+/// What the referee sees, priced: an independent way to every figure of a plan.
+void agrees_with_referee(const Workload& w, const Plan& plan) {
+    const auto schedule = make_schedule(plan.schedule);
+    const Play play = referee(*schedule, w.links());
+    BOOST_CHECK_EQUAL(plan.advances, play.advances);
+    BOOST_CHECK_EQUAL(plan.recorded, play.recorded);
+    BOOST_CHECK_EQUAL(plan.predicted[Kind::slots], play.state_slots[ram] * w.state);
+    BOOST_CHECK_EQUAL(plan.predicted[Kind::tape], (play.tape_slots[ram] + 1) * w.tape);
+    BOOST_CHECK_EQUAL(plan.predicted[Kind::parameters], 1000);
+}
+
+bool says(const std::exception& e, std::initializer_list<const char*> words) {
+    const std::string text = e.what();
+    for (const char* w : words)
+        if (text.find(w) == std::string::npos) return false;
+    return true;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(prices_are_what_the_referee_counts) {
+    for (Index links = 1; links <= 40; ++links) {
+        const Workload w = workload(links);
+        agrees_with_referee(w, price(w, options("store_all", 0, 0)));
+        for (Index k = 1; k <= links + 2; ++k) {
+            agrees_with_referee(w, price(w, options("revolve", k, 0)));
+            agrees_with_referee(w, price(w, options("periodic", 0, k)));
+        }
+    }
+    for (const Index links : {1000, 4097}) {
+        const Workload w = workload(links);
+        for (const Index k : {2, 17, 64, 900}) {
+            agrees_with_referee(w, price(w, options("revolve", k, 0)));
+            agrees_with_referee(w, price(w, options("periodic", 0, k)));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_choice_is_the_cheapest_that_fits) {
+    for (const Index links : {1, 2, 3, 7, 24, 61})
+        for (const std::int64_t tape : {50, 100, 700, 5000}) {
+            const Workload w = workload(links, 100, tape);
+            const std::int64_t all = price(w, options("store_all", 0, 0)).predicted.total();
+            for (std::int64_t limit = all; limit > 0; limit -= std::max<std::int64_t>(1, all / 97)) {
+                std::optional<Plan> best;
+                const auto consider = [&](const ScheduleOptions& o) {
+                    const Plan p = price(w, o);
+                    if (p.predicted.total() > limit) return;
+                    if (!best || p.cost < best->cost || (p.cost == best->cost && p.predicted.total() < best->predicted.total())) best = p;
+                };
+                consider(options("store_all", 0, 0));
+                for (Index k = 1; k <= links; ++k) {
+                    consider(options("revolve", k, 0));
+                    consider(options("periodic", 0, k));
+                }
+                BOOST_TEST_CONTEXT("links " << links << ", tape " << tape << ", limit " << limit) {
+                    if (best) {
+                        const Plan chosen = make_plan(w, {limit, Budget::unlimited});
+                        BOOST_CHECK_EQUAL(chosen.cost, best->cost);
+                        BOOST_CHECK_EQUAL(chosen.predicted.total(), best->predicted.total());
+                        BOOST_CHECK(chosen.predicted.total() <= limit);
+                    } else {
+                        BOOST_CHECK_THROW(make_plan(w, {limit, Budget::unlimited}), NoPlan);
+                    }
+                }
+            }
+        }
+}
+
+BOOST_AUTO_TEST_CASE(both_limits_are_kept) {
+    const Workload w = workload(50);
+    const Plan free = make_plan(w, {});
+    BOOST_CHECK_EQUAL(free.schedule.family, "store_all");
+    BOOST_CHECK_EQUAL(free.recompute_factor(), 1.0);
+    const Plan tight = make_plan(w, {free.predicted.total(), 4000});
+    BOOST_CHECK(tight.predicted.time_axis() <= 4000);
+    BOOST_CHECK(tight.cost > free.cost);
+    const Plan other = make_plan(w, {5000, 4500});
+    BOOST_CHECK(other.predicted.total() <= 5000);
+    for (const Plan& p : candidates(w, {5000, 4500})) BOOST_CHECK(p.cost >= other.cost);
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_names_the_least_that_works) {
+    const Workload w = workload(50);
+    const auto least = [&](Budget b) {
+        std::string text;
+        BOOST_CHECK_EXCEPTION(make_plan(w, b), NoPlan, [&](const NoPlan& e) {
+            text = e.what();
+            return says(e, {"needs", "offered", "chunk"});
+        });
+        return std::stoll(text.substr(text.find('(') + 1));
+    };
+    Budget b;
+    b.ram = 1;
+    b.ram = least(b);
+    BOOST_CHECK_EQUAL(make_plan(w, b).predicted.total(), b.ram);
+    --b.ram;
+    least(b);
+    Budget t;
+    t.time_axis = 17;
+    t.time_axis = least(t);
+    BOOST_CHECK_EQUAL(make_plan(w, t).predicted.time_axis(), t.time_axis);
+    --t.time_axis;
+    least(t);
+}
+
+BOOST_AUTO_TEST_CASE(a_huge_workload_is_planned) {
+    Workload w = workload(1'000'000'000);
+    Budget b;
+    b.ram = 1'000'000;
+    const Plan plan = make_plan(w, b);
+    BOOST_CHECK_EQUAL(plan.schedule.family, "revolve");
+    BOOST_CHECK(plan.predicted.total() <= b.ram);
+    BOOST_CHECK(plan.predicted.total() > b.ram - w.state);
+}
+
+BOOST_AUTO_TEST_CASE(a_shorter_window_holds_no_more) {
+    const Workload full = workload(60);
+    for (const ScheduleOptions& o : {options("store_all", 0, 0), options("revolve", 7, 0), options("periodic", 0, 9)}) {
+        const Plan plan = price(full, o);
+        for (Index links = 1; links < 60; ++links) {
+            const Plan shorter = price(workload(links), schedule_for(plan, links));
+            BOOST_CHECK(shorter.predicted.total() <= plan.predicted.total());
+            BOOST_CHECK_EQUAL(shorter.schedule.steps, links);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(bad_input_is_refused_in_words) {
+    Workload w = workload(4);
+    w.chunk = 0;
+    BOOST_CHECK_EXCEPTION(make_plan(w, {}), InvalidArgument, [](const Error& e) { return says(e, {"chunk = 0"}); });
+    w = workload(4);
+    w.steps = 0;
+    BOOST_CHECK_EXCEPTION(make_plan(w, {}), InvalidArgument, [](const Error& e) { return says(e, {"at least 1 step", "0"}); });
+    w = workload(4, -1);
+    BOOST_CHECK_THROW(make_plan(w, {}), InvalidArgument);
+    w = workload(4);
+    w.advance = -1.0;
+    BOOST_CHECK_EXCEPTION(make_plan(w, {}), InvalidArgument, [](const Error& e) { return says(e, {"costs are finite"}); });
+    BOOST_CHECK_EXCEPTION(price(workload(4), options("forward_only", 0, 0)), InvalidArgument,
+                          [](const Error& e) { return says(e, {"forward_only", "store_all"}); });
+    BOOST_CHECK_EQUAL(bytes_in_words(512), "512 B");
+    BOOST_CHECK_EQUAL(bytes_in_words(3 * 1024 * 1024 / 2), "1.50 MiB");
+}

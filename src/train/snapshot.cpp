@@ -207,7 +207,7 @@ std::vector<fs::path> snapshots(const fs::path& folder) {
 
 Snapshot read_snapshot(const fs::path& path) {
     const auto file = std::make_shared<const Safetensors>(Safetensors::read(path));
-    const std::string name = "'" + path.string() + "'";
+    const std::string name = fmt::format("'{}'", path.string());
     const auto refuse = [&](const std::string& reason) {
         throw StoreError(fmt::format("cannot go on from {}: {}", name, reason));
     };

@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: MIT
+#include "cli/config.hpp"
+
+#include "backsweep/base/error.hpp"
+#include "backsweep/nn/network.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace backsweep::cli {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Domain at_least(double least) {
+    return {.kind = Domain::Kind::number, .least = least, .most = infinity};
+}
+Domain above(double least) {
+    return {.kind = Domain::Kind::number, .least = least, .most = infinity, .open = true};
+}
+Domain between(double least, double most) {
+    return {.kind = Domain::Kind::number, .least = least, .most = most};
+}
+Domain size() {
+    return {.kind = Domain::Kind::bytes, .least = 1.0, .most = infinity};
+}
+Domain flag() {
+    return {.kind = Domain::Kind::flag};
+}
+Domain text() {
+    return {.kind = Domain::Kind::text};
+}
+Domain path() {
+    return {.kind = Domain::Kind::path};
+}
+Domain numbers() {
+    return {.kind = Domain::Kind::numbers};
+}
+Domain one_of(std::vector<std::string> choices) {
+    return {.kind = Domain::Kind::choice, .choices = std::move(choices)};
+}
+
+// Why a key has no effect, or null.
+using C = const Config&;
+const char* only_text(C c) {
+    return c.data.kind == "text" ? nullptr : "only data.kind = \"text\" reads it";
+}
+const char* only_made(C c) {
+    return c.data.kind != "text" ? nullptr : "only data.kind = \"adding\" and \"copy\" read it";
+}
+const char* only_copy(C c) {
+    return c.data.kind == "copy" ? nullptr : "only data.kind = \"copy\" reads it";
+}
+const char* not_copy(C c) {
+    return c.data.kind != "copy" ? nullptr : "a window of data.kind = \"copy\" has data.delay + 2 data.length steps";
+}
+const char* with_tokens(C c) {
+    return c.data.kind != "adding" ? nullptr : "the inputs of data.kind = \"adding\" are no tokens";
+}
+const char* with_streams(C c) {
+    return c.data.kind == "text" ? nullptr : "each window of this data.kind is new sequences";
+}
+const char* with_carry(C c) {
+    if (const char* why = with_streams(c)) return why;
+    return c.train.carry ? nullptr : "without train.carry no step reaches back over its window";
+}
+const char* with_look_back(C c) {
+    return c.train.look_back > 0 ? nullptr : "nothing is looked back at without train.look_back";
+}
+const char* only_sgd(C c) {
+    return c.optimizer.kind == "sgd" ? nullptr : "only optimizer.kind = \"sgd\" has it";
+}
+const char* only_adam(C c) {
+    return c.optimizer.kind != "sgd" ? nullptr : "only optimizer.kind = \"adam\" and \"adamw\" have it";
+}
+const char* with_momentum(C c) {
+    if (const char* why = only_sgd(c)) return why;
+    return c.optimizer.momentum != 0.0 ? nullptr : "optimizer.momentum is 0";
+}
+const char* with_decay(C c) {
+    return c.optimizer.weight_decay != 0.0 ? nullptr : "optimizer.weight_decay is 0";
+}
+const char* with_curve(C c) {
+    return c.rate.law != "constant" ? nullptr : "rate.law = \"constant\" has none";
+}
+const char* with_warm_up(C c) {
+    return c.rate.warm_up > 0 ? nullptr : "there is no rate.warm_up";
+}
+const char* with_clip(C c) {
+    return c.clip.kind != "none" ? nullptr : "clip.kind is \"none\"";
+}
+const char* only_revolve(C c) {
+    return c.schedule.family == "revolve" ? nullptr : "only schedule.family = \"revolve\" has it";
+}
+const char* only_periodic(C c) {
+    return c.schedule.family == "periodic" ? nullptr : "only schedule.family = \"periodic\" has it";
+}
+const char* with_valid(C c) {
+    return c.data.kind != "text" || c.data.split.size() != 3 || c.data.split[1] > 0.0
+               ? nullptr
+               : "data.split leaves no validation part";
+}
+const char* with_plan(C c) {
+    return c.pinned() ? nullptr : "a pinned plan begins with plan.chunk";
+}
+
+template <Kind kind>
+Field predicted(Config& c) {
+    return &c.plan.predicted[kind];
+}
+
+std::vector<Key> make_table() {
+    using F = Field;
+    const Domain families = one_of({"auto", "store_all", "periodic", "revolve"});
+    const Domain rules = one_of({"fewest_writes", "longest", "shortest"});
+    std::vector<Key> table{
+        {"data.kind", [](Config& c) -> F { return &c.data.kind; }, one_of({"text", "adding", "copy"}),
+         "bytes of a file, the adding problem, or copy memory"},
+        {"data.path", [](Config& c) -> F { return &c.data.path; }, path(),
+         "the text; relative to the file's folder (in `--set`: to the current one)", only_text, true, true},
+        {"data.checksum", [](Config& c) -> F { return &c.data.checksum; }, text(),
+         "of the text, as the manifest of a run has it; a text with another one is refused", only_text, false, true},
+        {"data.split", [](Config& c) -> F { return &c.data.split; }, numbers(),
+         "percent of the text for training, validation and test", only_text},
+        {"data.vocabulary", [](Config& c) -> F { return &c.data.vocabulary; }, text(),
+         "which bytes are tokens: `occurring`, `all`, or the bytes in rising order as hexadecimal digits", only_text},
+        {"data.batch", [](Config& c) -> F { return &c.data.batch; }, at_least(1), "sequences side by side"},
+        {"data.window", [](Config& c) -> F { return &c.data.window; }, at_least(1),
+         "steps of an update (k1); the last window of an epoch may be shorter", not_copy},
+        {"data.delay", [](Config& c) -> F { return &c.data.delay; }, at_least(1), "steps between seeing and repeating",
+         only_copy},
+        {"data.length", [](Config& c) -> F { return &c.data.length; }, at_least(1), "symbols to remember", only_copy},
+        {"data.symbols", [](Config& c) -> F { return &c.data.symbols; }, at_least(1), "different symbols", only_copy},
+        {"data.windows", [](Config& c) -> F { return &c.data.windows; }, at_least(1),
+         "windows that are called an epoch", only_made},
+        {"data.seed", [](Config& c) -> F { return &c.data.seed; }, at_least(0), "of the made sequences", only_made},
+
+        {"model.embedding", [](Config& c) -> F { return &c.model.embedding; }, at_least(1), "features of a token",
+         with_tokens},
+        {"model.hidden", [](Config& c) -> F { return &c.model.hidden; }, at_least(1), "features of each LSTM layer"},
+        {"model.layers", [](Config& c) -> F { return &c.model.layers; }, at_least(1), "stacked LSTM layers"},
+        {"model.bias", [](Config& c) -> F { return &c.model.bias; }, flag(), "whether LSTM and head have biases"},
+
+        {"train.updates", [](Config& c) -> F { return &c.train.updates; }, at_least(1),
+         "stop after so many updates; one of the three limits is needed, the first one reached counts", nullptr, false,
+         true},
+        {"train.epochs", [](Config& c) -> F { return &c.train.epochs; }, at_least(1), "stop after so many epochs",
+         nullptr, false, true},
+        {"train.seconds", [](Config& c) -> F { return &c.train.seconds; }, above(0.0),
+         "stop after so many seconds of training, evaluation and snapshots not counted", nullptr, false, true},
+        {"train.look_back", [](Config& c) -> F { return &c.train.look_back; }, at_least(0),
+         "steps before an update's own that its gradient reaches back (k2 - k1)", with_carry},
+        {"train.look_back_form", [](Config& c) -> F { return &c.train.look_back_form; }, one_of({"recompute", "once"}),
+         "through the window run again with the present parameters, or each step with those of its first run",
+         with_look_back},
+        {"train.carry", [](Config& c) -> F { return &c.train.carry; }, flag(),
+         "the state goes on from window to window", with_streams},
+        {"train.chunk", [](Config& c) -> F { return &c.train.chunk; }, at_least(1),
+         "steps of a link: what is stored and recomputed as one"},
+        {"train.shards", [](Config& c) -> F { return &c.train.shards; }, at_least(0),
+         "parts of the batch that sweep side by side; 0: min(batch, 4). Bits depend on it"},
+        {"train.threads", [](Config& c) -> F { return &c.train.threads; }, at_least(1), "bits do not depend on it",
+         nullptr, false, true},
+        {"train.micro_batches", [](Config& c) -> F { return &c.train.micro_batches; }, at_least(1),
+         "parts of the batch that sweep one after the other; divides the batch"},
+        {"train.seed", [](Config& c) -> F { return &c.train.seed; }, at_least(0), "of the starting parameters"},
+        {"train.precision", [](Config& c) -> F { return &c.train.precision; }, one_of({"float", "double"}),
+         "of all arithmetic"},
+        {"train.device", [](Config& c) -> F { return &c.train.device; }, one_of(devices()),
+         "where layers are computed"},
+
+        {"optimizer.kind", [](Config& c) -> F { return &c.optimizer.kind; }, one_of({"sgd", "adam", "adamw"}),
+         "the rule"},
+        {"optimizer.rate", [](Config& c) -> F { return &c.optimizer.rate; }, above(0.0), "the (highest) learning rate"},
+        {"optimizer.momentum", [](Config& c) -> F { return &c.optimizer.momentum; }, at_least(0.0), "of sgd", only_sgd},
+        {"optimizer.dampening", [](Config& c) -> F { return &c.optimizer.dampening; }, between(0.0, 1.0),
+         "of sgd's momentum", with_momentum},
+        {"optimizer.nesterov", [](Config& c) -> F { return &c.optimizer.nesterov; }, flag(),
+         "sgd: look ahead along the momentum", with_momentum},
+        {"optimizer.beta1", [](Config& c) -> F { return &c.optimizer.beta1; }, between(0.0, 1.0),
+         "decay of the first moment", only_adam},
+        {"optimizer.beta2", [](Config& c) -> F { return &c.optimizer.beta2; }, between(0.0, 1.0),
+         "decay of the second moment", only_adam},
+        {"optimizer.epsilon", [](Config& c) -> F { return &c.optimizer.epsilon; }, at_least(0.0),
+         "added to the root of the second moment", only_adam},
+        {"optimizer.amsgrad", [](Config& c) -> F { return &c.optimizer.amsgrad; }, flag(),
+         "the greatest second moment so far", only_adam},
+        {"optimizer.weight_decay", [](Config& c) -> F { return &c.optimizer.weight_decay; }, at_least(0.0),
+         "sgd and adam: added to the gradient; adamw: on the parameter alone"},
+        {"optimizer.decay_biases", [](Config& c) -> F { return &c.optimizer.decay_biases; }, flag(),
+         "whether biases decay too", with_decay},
+
+        {"rate.law", [](Config& c) -> F { return &c.rate.law; }, one_of({"constant", "cosine", "annealing"}),
+         "of the rate behind the warm-up; annealing rises again behind rate.length"},
+        {"rate.floor", [](Config& c) -> F { return &c.rate.floor; }, at_least(0.0), "the least rate of the curve",
+         with_curve},
+        {"rate.length", [](Config& c) -> F { return &c.rate.length; }, at_least(1),
+         "updates until the floor; not given: those of the run", with_curve},
+        {"rate.warm_up", [](Config& c) -> F { return &c.rate.warm_up; }, at_least(0),
+         "updates over which the rate rises"},
+        {"rate.warm_up_from", [](Config& c) -> F { return &c.rate.warm_up_from; }, between(0.0, 1.0),
+         "where it starts, a fraction of the highest", with_warm_up},
+
+        {"clip.kind", [](Config& c) -> F { return &c.clip.kind; }, one_of({"none", "norm", "largest_norm", "value"}),
+         "2-norm, infinity norm, or each element"},
+        {"clip.limit", [](Config& c) -> F { return &c.clip.limit; }, above(0.0), "what is clipped to", with_clip, true},
+
+        {"memory.limit", [](Config& c) -> F { return &c.memory.ram; }, size(), "for everything that the library holds"},
+        {"memory.time_axis", [](Config& c) -> F { return &c.memory.time_axis; }, size(),
+         "for what grows with the window: carry, slots, tape, log"},
+
+        {"schedule.family", [](Config& c) -> F { return &c.schedule.family; }, families,
+         "`auto`: the cheapest that fits [memory]"},
+        {"schedule.slots", [](Config& c) -> F { return &c.schedule.slots; }, at_least(1),
+         "states that may be kept, x_0 included", only_revolve, true},
+        {"schedule.period", [](Config& c) -> F { return &c.schedule.period; }, at_least(1), "links between kept states",
+         only_periodic, true},
+        {"schedule.rule", [](Config& c) -> F { return &c.schedule.rule; }, rules,
+         "which of the optimal first advances is taken", only_revolve},
+
+        {"output.folder", [](Config& c) -> F { return &c.output.folder; }, path(),
+         "of the run (or `--out`); not given: runs/ and the file's name", nullptr, false, true},
+        {"output.snapshot_every", [](Config& c) -> F { return &c.output.snapshot_every; }, at_least(0),
+         "updates between snapshots; 0: at the end only", nullptr, false, true},
+        {"output.keep", [](Config& c) -> F { return &c.output.keep; }, at_least(2), "snapshots that are kept", nullptr,
+         false, true},
+        {"output.eval_every", [](Config& c) -> F { return &c.output.eval_every; }, at_least(0),
+         "updates between evaluations on the validation part; 0: at the end only", with_valid, false, true},
+
+        {"plan.family", [](Config& c) -> F { return &c.plan.schedule.family; },
+         one_of({"store_all", "periodic", "revolve"}), "the pinned schedule"},
+        {"plan.slots", [](Config& c) -> F { return &c.plan.schedule.slots; }, at_least(1), "its slots"},
+        {"plan.period", [](Config& c) -> F { return &c.plan.schedule.period; }, at_least(1), "its period"},
+        {"plan.rule", [](Config& c) -> F { return &c.plan.schedule.rule; }, rules, "its rule"},
+        {"plan.links", [](Config& c) -> F { return &c.plan.schedule.steps; }, at_least(1), "links of a full window"},
+        {"plan.chunk", [](Config& c) -> F { return &c.plan.chunk; }, at_least(1), "steps of a link"},
+        {"plan.advances", [](Config& c) -> F { return &c.plan.advances; }, at_least(0), "links advanced an update"},
+        {"plan.recorded", [](Config& c) -> F { return &c.plan.recorded; }, at_least(0), "links recorded an update"},
+        {"plan.cost", [](Config& c) -> F { return &c.plan.cost; }, at_least(0.0), "in advances"},
+        {"plan.bytes.parameters", predicted<Kind::parameters>, at_least(0), "predicted peak"},
+        {"plan.bytes.gradients", predicted<Kind::gradients>, at_least(0), "predicted peak"},
+        {"plan.bytes.moments", predicted<Kind::moments>, at_least(0), "predicted peak"},
+        {"plan.bytes.carry", predicted<Kind::carry>, at_least(0), "predicted peak"},
+        {"plan.bytes.slots", predicted<Kind::slots>, at_least(0), "predicted peak"},
+        {"plan.bytes.tape", predicted<Kind::tape>, at_least(0), "predicted peak"},
+        {"plan.bytes.log", predicted<Kind::log>, at_least(0), "predicted peak"},
+        {"plan.bytes.workspace", predicted<Kind::workspace>, at_least(0), "predicted peak"},
+    };
+    for (Key& key : table) {
+        if (!key.name.starts_with("plan.")) continue;
+        key.idle = with_plan;
+        key.written = true;
+    }
+    return table;
+}
+
+const Key* find_key(std::string_view name) {
+    const auto all = keys();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Key& k) { return k.name == name; });
+    return found == all.end() ? nullptr : &*found;
+}
+
+std::size_t edits(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i);
+        for (std::size_t j = 1; j <= b.size(); ++j)
+            diagonal = std::exchange(
+                row[j], std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u)}));
+    }
+    return row[b.size()];
+}
+
+std::vector<std::string_view> split_at(std::string_view text, char at) {
+    std::vector<std::string_view> parts;
+    for (std::size_t end = 0; end != std::string_view::npos; text.remove_prefix(std::min(text.size(), end + 1))) {
+        end = text.find(at);
+        parts.push_back(text.substr(0, end));
+        if (end == std::string_view::npos) break;
+    }
+    return parts;
+}
+
+std::pair<std::string_view, std::string_view> table_and_leaf(std::string_view name) {
+    const std::size_t dot = name.rfind('.');
+    return dot == std::string_view::npos ? std::pair{std::string_view{}, name}
+                                         : std::pair{name.substr(0, dot), name.substr(dot + 1)};
+}
+
+std::string toml_string(std::string_view text) {
+    std::string out = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') out += '\\';
+        if (static_cast<unsigned char>(c) < 0x20)
+            out += fmt::format("\\u{:04x}", static_cast<int>(c));
+        else
+            out += c;
+    }
+    return out + '"';
+}
+
+std::string real(double x) {
+    std::string out = fmt::format("{}", x);
+    return out.find_first_of(".en") == std::string::npos ? out + ".0" : out;
+}
+
+/// For reading only.
+Field field_of(const Key& key, const Config& config) {
+    return key.field(const_cast<Config&>(config));
+}
+
+[[noreturn]] void refuse(const std::string& place, const std::string& why) {
+    throw InvalidArgument(place + ": " + why);
+}
+
+/// Writes the value into the field, or says why it cannot.
+void assign(const Key& key, Config& config, const Given& given) {
+    const Field field = key.field(config);
+    const Domain& domain = key.domain;
+    const auto wrong = [&](const char* what) {
+        refuse(given.place,
+               fmt::format("{} = {} {}; it wants {}", key.name, given.value.text, what, domain.in_words(field)));
+    };
+    const auto& is = given.value.is;
+    const auto* words = std::get_if<std::string>(&is);
+    const auto* whole = std::get_if<Index>(&is);
+    if (auto* const* to = std::get_if<bool*>(&field)) {
+        if (!std::holds_alternative<bool>(is)) wrong("has the wrong type");
+        **to = std::get<bool>(is);
+    } else if (auto* const* to_index = std::get_if<Index*>(&field)) {
+        Index value = whole ? *whole : 0;
+        if (domain.kind == Domain::Kind::bytes && words) {
+            value = bytes_from(*words);
+            if (value < 0) wrong("is no size");
+        } else if (!whole) {
+            wrong("has the wrong type");
+        }
+        if (!domain.holds(static_cast<double>(value))) wrong("is out of range");
+        **to_index = value;
+    } else if (auto* const* to_real = std::get_if<double*>(&field)) {
+        const auto* given_real = std::get_if<double>(&is);
+        if (!whole && !given_real) wrong("has the wrong type");
+        const double value = whole ? static_cast<double>(*whole) : *given_real;
+        if (!std::isfinite(value) || !domain.holds(value)) wrong("is out of range");
+        **to_real = value;
+    } else if (auto* const* to_text = std::get_if<std::string*>(&field)) {
+        if (!words) wrong("has the wrong type");
+        if (domain.kind == Domain::Kind::choice &&
+            std::find(domain.choices.begin(), domain.choices.end(), *words) == domain.choices.end())
+            wrong("is unknown");
+        if (words->empty()) wrong("is empty");
+        **to_text = domain.kind == Domain::Kind::path ? (given.base / *words).lexically_normal().string() : *words;
+    } else if (auto* const* to_list = std::get_if<std::vector<double>*>(&field)) {
+        const auto* list = std::get_if<std::vector<double>>(&is);
+        if (!list) wrong("has the wrong type");
+        double sum = 0.0;
+        for (const double x : *list) sum += x >= 0.0 ? x : infinity;
+        if (list->size() != 3 || !((*list)[0] > 0.0) || std::abs(sum - 100.0) > 1e-9) wrong("is out of range");
+        **to_list = *list;
+    }
+}
+
+}  // namespace
+
+std::string Domain::in_words(const Field& field) const {
+    const auto range = [&](const char* what) {
+        return fmt::format("{} in {}{}, {}", what, open ? '(' : '[', least,
+                           std::isinf(most) ? "inf)" : fmt::format("{}]", most));
+    };
+    switch (kind) {
+        case Kind::flag:
+            return "true or false";
+        case Kind::number:
+            return range(std::holds_alternative<Index*>(field) ? "an integer" : "a number");
+        case Kind::bytes:
+            return "a size of 1 byte or more, such as 4096 or \"2 MiB\"";
+        case Kind::choice:
+            return fmt::format("one of: {}", fmt::join(choices, ", "));
+        case Kind::text:
+            return "a text";
+        case Kind::path:
+            return "a path";
+        case Kind::numbers:
+            return "three numbers >= 0 that add up to 100, the first > 0";
+    }
+    return {};
+}
+
+std::span<const Key> keys() {
+    static const std::vector<Key> table = make_table();
+    return table;
+}
+
+bool Key::is_set(const Config& config) const {
+    const Field at = field_of(*this, config);
+    if (const auto* x = std::get_if<Index*>(&at)) return domain.holds(static_cast<double>(**x));
+    if (const auto* x = std::get_if<double*>(&at)) return domain.holds(**x);
+    if (const auto* x = std::get_if<std::string*>(&at)) return !(*x)->empty();
+    return true;
+}
+
+std::string Key::text(const Config& config) const {
+    const Field at = field_of(*this, config);
+    if (const auto* x = std::get_if<bool*>(&at)) return **x ? "true" : "false";
+    if (const auto* x = std::get_if<Index*>(&at)) return fmt::format("{}", **x);
+    if (const auto* x = std::get_if<double*>(&at)) return real(**x);
+    if (const auto* x = std::get_if<std::string*>(&at)) return toml_string(**x);
+    std::vector<std::string> all;
+    for (const double x : *std::get<std::vector<double>*>(at)) all.push_back(real(x));
+    return fmt::format("[{}]", fmt::join(all, ", "));
+}
+
+std::string nearest_key(std::string_view name) {
+    const auto [table, leaf] = table_and_leaf(name);
+    const std::vector<std::string_view> words = split_at(leaf, '_');
+    std::tuple<std::size_t, std::size_t, std::size_t> least{std::size_t(-1), 0, 0};
+    std::string_view nearest;
+    for (const Key& key : keys()) {
+        if (key.written) continue;
+        const auto [key_table, key_leaf] = table_and_leaf(key.name);
+        const std::size_t whole = edits(leaf, key_leaf);
+        std::size_t by_word = whole;  // 'chekpoint_slots' means 'slots'
+        for (const std::string_view word : words)
+            for (const std::string_view key_word : split_at(key_leaf, '_'))
+                by_word = std::min(by_word, 1 + edits(word, key_word));
+        const std::tuple distance{by_word, edits(table, key_table), whole};
+        if (distance < least) least = distance, nearest = key.name;
+    }
+    return std::string(nearest);
+}
+
+Loaded configure(std::span<const Given> given) {
+    Loaded loaded;
+    Config& config = loaded.config;
+    for (const Given& g : given) {
+        const Key* key = find_key(g.name);
+        if (!key) refuse(g.place, fmt::format("unknown key '{}'; nearest known: '{}'", g.name, nearest_key(g.name)));
+        assign(*key, config, g);
+        loaded.places[g.name] = g.place;
+    }
+    for (const Key& key : keys()) {
+        const auto place = loaded.places.find(key.name);
+        if (place != loaded.places.end() && !key.has_effect(config))
+            refuse(place->second, fmt::format("'{}' has no effect here: {}; leave it out", key.name, key.idle(config)));
+        if (key.required && key.has_effect(config) && !key.is_set(config))
+            throw InvalidArgument(fmt::format("'{}' is missing: {}; it wants {}", key.name, key.doc,
+                                              key.domain.in_words(key.field(config))));
+    }
+    const Config::Train& train = config.train;
+    if (train.updates == 0 && train.epochs == 0 && train.seconds == 0.0)
+        throw InvalidArgument("no limit is given: set train.updates, train.epochs or train.seconds");
+    return loaded;
+}
+
+std::string to_toml(const Config& config) {
+    std::string out;
+    std::string_view open;
+    for (const Key& key : keys()) {
+        if (!key.has_effect(config) || !key.is_set(config)) continue;
+        const auto [table, leaf] = table_and_leaf(key.name);
+        if (table != open) out += fmt::format("{}[{}]\n", open.empty() ? "" : "\n", table);
+        open = table;
+        out += fmt::format("{} = {}\n", leaf, key.text(config));
+    }
+    return out;
+}
+
+std::string difference(const Config& then, const Config& now) {
+    for (const Key& key : keys()) {
+        if (key.may_change || key.written) continue;
+        const auto value = [&](const Config& c) {
+            return !key.has_effect(c) ? std::string("without effect")
+                   : !key.is_set(c)   ? std::string("not given")
+                                      : key.text(c);
+        };
+        if (value(then) != value(now)) return fmt::format("{}: {} then, {} now", key.name, value(then), value(now));
+    }
+    return {};
+}
+
+std::string keys_as_markdown() {
+    const Config defaults;
+    std::string out;
+    std::string_view open;
+    for (const Key& key : keys()) {
+        const auto [table, leaf] = table_and_leaf(key.name);
+        if (table != open)
+            out += fmt::format("{}### [{}]\n| key | value | default | meaning |\n|---|---|---|---|\n",
+                               open.empty() ? "" : "\n", table);
+        open = table;
+        std::string needs;
+        if (key.idle && !key.written && !key.has_effect(defaults))
+            needs = fmt::format(" (not by default: {})", key.idle(defaults));
+        const bool has_default = key.is_set(defaults) && !key.written;
+        out += fmt::format("| `{}` | {} | {} | {}{} |\n", leaf, key.domain.in_words(field_of(key, defaults)),
+                           has_default    ? fmt::format("`{}`", key.text(defaults))
+                           : key.required ? "required"
+                                          : "",
+                           key.doc, needs);
+    }
+    return out;
+}
+
+std::int64_t bytes_from(std::string_view words) noexcept {
+    static constexpr std::array<std::pair<std::string_view, double>, 10> units{{{"", 1.0},
+                                                                                {"B", 1.0},
+                                                                                {"kB", 1e3},
+                                                                                {"MB", 1e6},
+                                                                                {"GB", 1e9},
+                                                                                {"TB", 1e12},
+                                                                                {"KiB", 0x1p10},
+                                                                                {"MiB", 0x1p20},
+                                                                                {"GiB", 0x1p30},
+                                                                                {"TiB", 0x1p40}}};
+    double number = 0.0;
+    const auto [end, error] =
+        std::from_chars(words.data(), words.data() + words.size(), number, std::chars_format::fixed);
+    if (error != std::errc{} || !(number >= 0.0)) return -1;
+    words.remove_prefix(static_cast<std::size_t>(end - words.data()));
+    if (words.starts_with(' ')) words.remove_prefix(1);
+    for (const auto& [unit, factor] : units)
+        if (words == unit && number * factor < 0x1p62) return std::llround(number * factor);
+    return -1;
+}
+
+}  // namespace backsweep::cli

@@ -1,0 +1,145 @@
+// A training run as plain data, and the one table of its keys: names, values, defaults, meaning. Checks, nearest names,
+// the resolved file and the table of docs/program.md all come from it.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backsweep/plan/plan.hpp"
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace backsweep::cli {
+
+/// The keys of a file, table by table. A number outside its key's domain (docs/program.md) means "not given".
+struct Config {
+    struct Data {
+        std::string kind = "text", path, checksum, vocabulary = "occurring";
+        std::vector<double> split{90.0, 5.0, 5.0};
+        Index batch = 32, window = 64, delay = 100, length = 10, symbols = 8, windows = 1000, seed = 1;
+    } data;
+    struct Model {
+        Index embedding = 32, hidden = 128, layers = 1;
+        bool bias = true;
+    } model;
+    struct Train {
+        Index updates = 0, epochs = 0;
+        double seconds = 0.0;
+        Index look_back = 0;
+        std::string look_back_form = "recompute";
+        bool carry = true;
+        Index chunk = 64, shards = 0, threads = 1, micro_batches = 1, seed = 0;
+        std::string precision = "float", device = "cpu";
+    } train;
+    struct Optimizer {
+        std::string kind = "adam";
+        double rate = 1e-3, momentum = 0.0, dampening = 0.0;
+        bool nesterov = false;
+        double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+        bool amsgrad = false;
+        double weight_decay = 0.0;
+        bool decay_biases = false;
+    } optimizer;
+    struct Rate {
+        std::string law = "constant";
+        double floor = 0.0;
+        Index length = 0, warm_up = 0;
+        double warm_up_from = 0.1;
+    } rate;
+    struct Clip {
+        std::string kind = "none";
+        double limit = 0.0;
+    } clip;
+    Budget memory;
+    ScheduleOptions schedule{.family = "auto"};
+    struct Output {
+        std::string folder;
+        Index snapshot_every = 0, keep = 2, eval_every = 0;
+    } output;
+    Plan plan{};  ///< pinned where plan.chunk > 0
+
+    bool pinned() const noexcept { return plan.chunk > 0; }
+};
+
+/// A value as it stands in a file or on the command line.
+struct Value {
+    std::variant<bool, Index, double, std::string, std::vector<double>> is;
+    std::string text;  ///< for messages
+};
+
+/// A key that somebody has given.
+struct Given {
+    std::string name;  ///< dotted
+    Value value;
+    std::string place;             ///< "train.toml:7" or "--set data.window=2.5"
+    std::filesystem::path base{};  ///< what relative paths are relative to
+};
+
+/// Where a key's value stands in a Config.
+using Field = std::variant<bool*, Index*, double*, std::string*, std::vector<double>*>;
+
+/// Which values a key takes.
+struct Domain {
+    enum class Kind { flag, number, bytes, choice, text, path, numbers };
+    Kind kind = Kind::text;
+    double least = 0.0, most = 0.0;  ///< numbers
+    bool open = false;               ///< `least` itself is out; `most` is always in, unless infinite
+    std::vector<std::string> choices{};
+
+    bool holds(double x) const noexcept { return (open ? x > least : x >= least) && x <= most; }
+    /// "integer in [1, inf)", "one of: text, adding, copy".
+    std::string in_words(const Field& field) const;
+};
+
+/// One row of the table.
+struct Key {
+    std::string_view name;
+    Field (*field)(Config&);
+    Domain domain;
+    std::string_view doc;
+    /// Null if the key has an effect in this configuration, else why not. An empty function: always.
+    const char* (*idle)(const Config&) = nullptr;
+    bool required = false;    ///< where it has an effect
+    bool may_change = false;  ///< when a run is resumed
+    bool written = false;     ///< by the program; not meant to be written by hand
+
+    bool has_effect(const Config& config) const { return !idle || !idle(config); }
+    /// Whether a value, given or default, is there: a number in its domain, a text that is not empty.
+    bool is_set(const Config& config) const;
+    /// The value as TOML.
+    std::string text(const Config& config) const;
+};
+
+std::span<const Key> keys();
+
+/// The known name that a mistyped one most likely means.
+std::string nearest_key(std::string_view name);
+
+/// A configuration, and where each key that was given stands.
+struct Loaded {
+    Config config;
+    std::map<std::string, std::string, std::less<>> places;
+};
+
+/// Defaults, then `given` in this order, then all checks. Throws InvalidArgument, naming the place: an unknown key with
+/// the nearest known one, a wrong type, a value out of its range, a key without effect, a required key that is missing.
+Loaded configure(std::span<const Given> given);
+
+/// The keys that are set and have an effect, as a TOML file that gives the same configuration.
+std::string to_toml(const Config& config);
+
+/// The first key, not one that may change, whose values differ in two runs; empty if none: "data.window: 64 then, 32
+/// now".
+std::string difference(const Config& then, const Config& now);
+
+/// The table of docs/program.md.
+std::string keys_as_markdown();
+
+/// "2 MiB" -> 2097152; -1 if it is no size.
+std::int64_t bytes_from(std::string_view words) noexcept;
+
+}  // namespace backsweep::cli

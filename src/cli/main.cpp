@@ -1,0 +1,113 @@
+// The program `backsweep`: its command line and its exit codes.
+// 0: done; 2: what was given cannot be used, nothing was written; 1: the run failed; 130, 143: interrupted, snapshot
+// written. SPDX-License-Identifier: MIT
+#include "backsweep/base/error.hpp"
+#include "base/build_info.hpp"
+#include "cli/commands.hpp"
+#include "cli/config.hpp"
+#include "cli/process.hpp"
+#include "cli/report.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <exception>
+
+namespace backsweep::cli {
+
+void warn(const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings) fmt::print(stderr, "backsweep: warning: {}\n", warning);
+}
+
+namespace {
+
+constexpr int failed = 1, bad_input = 2;
+
+int run(int count, char** words) {
+    CLI::App app{"Trains sequence models by back-propagation through time in bounded memory.", "backsweep"};
+    app.require_subcommand(1);
+    const auto with_json = [](CLI::App* command, bool& json) { command->add_flag("--json", json, "answer as JSON"); };
+    const auto with_settings = [](CLI::App* command, std::vector<std::string>& settings) {
+        command->add_option("--set", settings, "key=value, over the file's; may be repeated")->allow_extra_args(false);
+    };
+
+    TrainArguments to_train;
+    to_train.command = {words, words + count};
+    CLI::App* train_command = app.add_subcommand("train", "train a model");
+    train_command->add_option("file", to_train.file, "configuration, see docs/program.md")->required();
+    with_settings(train_command, to_train.settings);
+    train_command->add_option("--out", to_train.out, "folder of the run");
+    train_command->add_flag("--resume", to_train.resume, "go on with the run in the folder, with the same bits");
+    with_json(train_command, to_train.json);
+
+    EvalArguments to_eval;
+    CLI::App* eval_command = app.add_subcommand("eval", "loss of a trained model");
+    eval_command->add_option("run", to_eval.run, "folder of a run, or a snapshot")->required();
+    eval_command->add_option("--part", to_eval.parts, "train, valid or test; may be repeated")
+        ->check(CLI::IsMember({"train", "valid", "test"}))
+        ->allow_extra_args(false);
+    with_settings(eval_command, to_eval.settings);
+    with_json(eval_command, to_eval.json);
+
+    SampleArguments to_sample;
+    CLI::App* sample_command = app.add_subcommand("sample", "let a model of text write");
+    sample_command->add_option("run", to_sample.run, "folder of a run, or a snapshot")->required();
+    sample_command->add_option("--bytes", to_sample.bytes, "how much")->capture_default_str();
+    sample_command->add_option("--temperature", to_sample.temperature, "0: always the likeliest byte")
+        ->capture_default_str();
+    sample_command->add_option("--seed", to_sample.seed, "of the draws")->capture_default_str();
+    sample_command->add_option("--prompt", to_sample.prompt, "what the model reads first; a new line unless given");
+    with_json(sample_command, to_sample.json);
+
+    PlanArguments to_plan;
+    CLI::App* plan_command = app.add_subcommand("plan", "schedules, their work and their bytes");
+    plan_command->add_option("file", to_plan.file, "configuration of a run; without it: --steps and --slots");
+    with_settings(plan_command, to_plan.settings);
+    plan_command->add_option("--measure", to_plan.measure, "updates of each schedule to run and measure");
+    plan_command->add_option("--steps", to_plan.steps, "links of a chain");
+    plan_command->add_option("--slots", to_plan.slots, "states that may be kept");
+    with_json(plan_command, to_plan.json);
+
+    bool version_json = false;
+    CLI::App* version_command = app.add_subcommand("version", "of the program and how it was built");
+    with_json(version_command, version_json);
+    CLI::App* keys_command = app.add_subcommand("keys", "all keys of a configuration, as a Markdown table");
+
+    try {
+        app.parse(count, words);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : bad_input;
+    }
+
+    try {
+        if (*train_command) return train(to_train);
+        if (*eval_command) return eval(to_eval);
+        if (*sample_command) return sample(to_sample);
+        if (*plan_command) return plan(to_plan);
+        if (*keys_command) return fmt::print("{}", keys_as_markdown()), 0;
+        const BuildInfo& info = build_info();
+        fmt::print("{}", version_json ? version_as_json()
+                                      : fmt::format("backsweep {}, built by {} ({}) with {}\n", info.version,
+                                                    info.compiler, info.build_type, info.flags));
+        return *version_command ? 0 : bad_input;
+    } catch (const InvalidArgument& error) {
+        fmt::print(stderr, "backsweep: {}\n", error.what());
+        return bad_input;
+    } catch (const NoPlan& error) {
+        fmt::print(stderr, "backsweep: {}\n", error.what());
+        return bad_input;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "backsweep: {}\n", error.what());
+        return failed;
+    }
+}
+
+}  // namespace
+
+}  // namespace backsweep::cli
+
+int main(int count, char** words) {
+    backsweep::cli::pin_blas();
+    return backsweep::cli::run(count, words);
+}

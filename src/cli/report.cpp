@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+#include "cli/report.hpp"
+
+#include "base/build_info.hpp"
+#include "cli/progress.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <numbers>
+
+namespace backsweep::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array kinds{Kind::parameters, Kind::gradients, Kind::moments, Kind::carry,
+                           Kind::slots,      Kind::tape,      Kind::log,     Kind::workspace};
+
+Json json_of(const Bytes& bytes) {
+    Json out;
+    for (const Kind kind : kinds) out[to_string(kind)] = bytes[kind];
+    out["time_axis"] = bytes.time_axis();
+    out["total"] = bytes.total();
+    return out;
+}
+
+void add_loss(Json& out, double loss, bool bits) {
+    out["loss"] = loss;
+    if (bits) out["bits_per_character"] = loss / std::numbers::ln2;
+}
+
+Json json_of(const PartLoss& p) {
+    Json out;
+    add_loss(out, p.result.loss, p.bits);
+    out["positions"] = p.result.positions;
+    out["windows"] = p.result.windows;
+    return out;
+}
+
+void add_schedule(Json& out, const ScheduleOptions& o) {
+    out["schedule"] = o.family;
+    if (o.slots > 0) out["slots"] = o.slots;
+    if (o.period > 0) out["period"] = o.period;
+    if (!o.rule.empty()) out["rule"] = o.rule;
+}
+
+void add_plan(Json& out, const Plan& plan, Index steps) {
+    add_schedule(out, plan.schedule);
+    out["steps"] = steps;
+    out["chunk"] = plan.chunk;
+    out["links"] = plan.schedule.steps;
+    out["advances"] = plan.advances;
+    out["recorded"] = plan.recorded;
+    out["recompute_factor"] = plan.recompute_factor();
+}
+
+std::string in_words(const ScheduleOptions& o) {
+    std::string out = o.family;
+    if (o.slots > 0) out += fmt::format(", slots {}", o.slots);
+    if (o.period > 0) out += fmt::format(", period {}", o.period);
+    if (!o.rule.empty()) out += fmt::format(", rule {}", o.rule);
+    return out;
+}
+
+std::string in_words(const PartLoss& p) {
+    return fmt::format("{}: loss {} over {:.0f} positions in {} windows\n", p.part,
+                       loss_in_words(p.result.loss, p.bits), p.result.positions, p.result.windows);
+}
+
+/// Left column to the left, the others to the right, as wide as they need.
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+    std::vector<std::size_t> widths;
+    for (const auto& row : rows) {
+        widths.resize(std::max(widths.size(), row.size()));
+        for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+    }
+    std::string out;
+    for (const auto& row : rows) {
+        for (std::size_t c = 0; c < row.size(); ++c)
+            out += c == 0 ? fmt::format("{:<{}}", row[c], widths[c]) : fmt::format("  {:>{}}", row[c], widths[c]);
+        out += '\n';
+    }
+    return out;
+}
+
+/// Measured bytes and time, beside those of store_all; empty if nothing was measured.
+std::string measured_as_text(const std::vector<Candidate>& candidates) {
+    const auto is_stored = [](const Candidate& c) { return c.plan.schedule.family == "store_all" && c.measured; };
+    const auto stored = std::find_if(candidates.begin(), candidates.end(), is_stored);
+    if (stored == candidates.end()) return {};
+    const auto bytes = [](std::int64_t b, std::int64_t of) {
+        return fmt::format("{} ({:5.1f} %)", bytes_in_words(b),
+                           100.0 * static_cast<double>(b) / static_cast<double>(of));
+    };
+    std::vector<std::vector<std::string>> rows{{"measured", "time axis", "total", "time of an update"}};
+    for (const Candidate& c : candidates)
+        if (c.measured)
+            rows.push_back(
+                {(is_stored(c) ? "stored everything: " : "checkpointed: ") + in_words(c.plan.schedule),
+                 bytes(c.measured->time_axis(), stored->measured->time_axis()),
+                 bytes(c.measured->total(), stored->measured->total()),
+                 fmt::format("{:.1f} ms ({:5.1f} %)", 1e3 * *c.seconds, 100.0 * *c.seconds / *stored->seconds)});
+    return fmt::format("\n{}", table(rows));
+}
+
+}  // namespace
+
+std::string as_text(const TrainReport& r) {
+    const double updates = static_cast<double>(std::max<Index>(r.updates, 1));
+    std::string out =
+        fmt::format("{} updates ({} whole epochs) in {:.1f} s ({:.1f} ms an update), last loss {}\n", r.updates,
+                    r.epochs, r.seconds, 1e3 * r.seconds / updates, loss_in_words(r.loss, r.bits));
+    if (r.valid) out += in_words(*r.valid);
+    if (r.remainder > 0)
+        out += fmt::format("the last {} positions of the data are not read: they do not fill the batch\n", r.remainder);
+    out += fmt::format(
+        "schedule {}: {} links of {} steps, {} advances and {} recorded for each of {} sweeps an update; recompute "
+        "factor {:.3f}\n",
+        in_words(r.plan.schedule), r.plan.schedule.steps, r.plan.chunk, r.plan.advances, r.plan.recorded, r.chains,
+        r.plan.recompute_factor());
+    out += fmt::format("measured: {} advances and {} recorded in the last update, {} and {} in all\n", r.last.advances,
+                       r.last.recorded, r.all.advances, r.all.recorded);
+    std::vector<std::vector<std::string>> rows{{"bytes", "predicted", "measured"}};
+    const auto row = [&](const char* name, std::int64_t predicted, std::int64_t measured) {
+        rows.push_back({name, fmt::format("{}", predicted), fmt::format("{}", measured)});
+    };
+    for (const Kind kind : kinds) row(to_string(kind), r.plan.predicted[kind], r.measured[kind]);
+    row("time axis", r.plan.predicted.time_axis(), r.measured.time_axis());
+    row("total", r.plan.predicted.total(), r.measured.total());
+    out += table(rows);
+    out += fmt::format("peak resident memory of the process: {}\n", bytes_in_words(r.peak_rss));
+    out += fmt::format("run {}, snapshot {}\n", r.folder, r.snapshot);
+    return out;
+}
+
+std::string as_json(const TrainReport& r) {
+    Json out;
+    out["updates"] = r.updates;
+    out["epochs"] = r.epochs;
+    out["seconds"] = r.seconds;
+    add_loss(out, r.loss, r.bits);
+    if (r.valid) out["valid"] = json_of(*r.valid);
+    out["remainder"] = r.remainder;
+    add_plan(out, r.plan, r.steps);
+    out["chains"] = r.chains;
+    out["measured"] = {{"advances", r.last.advances}, {"recorded", r.last.recorded}, {"reversed", r.last.reversed}};
+    out["bytes"] = {
+        {"predicted", json_of(r.plan.predicted)}, {"measured", json_of(r.measured)}, {"peak_rss", r.peak_rss}};
+    out["folder"] = r.folder;
+    out["snapshot"] = r.snapshot;
+    if (r.interrupted) out["interrupted"] = r.interrupted;
+    return out.dump(2) + "\n";
+}
+
+std::string as_text(const std::vector<Candidate>& candidates, Index steps, const Budget& budget) {
+    const auto number = [](std::int64_t n) { return fmt::format("{}", n); };
+    const auto limit = [](std::int64_t bytes) {
+        return bytes == Budget::unlimited ? std::string("none") : bytes_in_words(bytes);
+    };
+    std::vector<std::vector<std::string>> rows{{"schedule", "advances", "recorded", "recompute", "carry", "slots",
+                                                "tape", "log", "time axis", "total", "fits"}};
+    std::string out;
+    for (const Candidate& c : candidates) {
+        const Bytes& b = c.plan.predicted;
+        rows.push_back({(c.chosen ? "* " : "  ") + in_words(c.plan.schedule), number(c.plan.advances),
+                        number(c.plan.recorded), fmt::format("{:.3f}", c.plan.recompute_factor()),
+                        number(b[Kind::carry]), number(b[Kind::slots]), number(b[Kind::tape]), number(b[Kind::log]),
+                        number(b.time_axis()), number(b.total()), c.fits ? "yes" : "no"});
+    }
+    if (!candidates.empty()) {
+        const Plan& plan = candidates.front().plan;
+        out += fmt::format("window of {} steps in {} links of {}; limits: all kinds {}, time axis {}\n", steps,
+                           plan.schedule.steps, plan.chunk, limit(budget.ram), limit(budget.time_axis));
+        out += fmt::format("bytes under every schedule: parameters {}, gradients {}, moments {}, workspace {}\n",
+                           plan.predicted[Kind::parameters], plan.predicted[Kind::gradients],
+                           plan.predicted[Kind::moments], plan.predicted[Kind::workspace]);
+    }
+    return out + table(rows) + measured_as_text(candidates);
+}
+
+std::string as_json(const std::vector<Candidate>& candidates, Index steps, const Budget& budget) {
+    const auto limit = [](std::int64_t bytes) { return bytes == Budget::unlimited ? Json(nullptr) : Json(bytes); };
+    Json out;
+    out["limits"] = {{"total", limit(budget.ram)}, {"time_axis", limit(budget.time_axis)}};
+    out["candidates"] = Json::array();
+    for (const Candidate& c : candidates) {
+        Json row;
+        add_plan(row, c.plan, steps);
+        row["fits"] = c.fits;
+        row["chosen"] = c.chosen;
+        row["bytes"]["predicted"] = json_of(c.plan.predicted);
+        if (c.measured) row["bytes"]["measured"] = json_of(*c.measured);
+        if (c.seconds) row["seconds"] = *c.seconds;
+        out["candidates"].push_back(std::move(row));
+    }
+    return out.dump(2) + "\n";
+}
+
+std::string as_text(const std::vector<PartLoss>& losses) {
+    std::string out;
+    for (const PartLoss& p : losses) out += in_words(p);
+    return out;
+}
+
+std::string as_json(const std::vector<PartLoss>& losses, Index update, const std::string& snapshot) {
+    Json out;
+    out["snapshot"] = snapshot;
+    out["update"] = update;
+    for (const PartLoss& p : losses) out[p.part] = json_of(p);
+    return out.dump(2) + "\n";
+}
+
+std::string as_text(const std::vector<ScheduleCounts>& schedules) {
+    std::vector<std::vector<std::string>> rows{
+        {"schedule", "steps", "slots", "tapes", "advances", "recorded", "recompute"}};
+    for (const ScheduleCounts& s : schedules)
+        rows.push_back(
+            {in_words(s.schedule), fmt::format("{}", s.steps), fmt::format("{}", s.slots), fmt::format("{}", s.tapes),
+             fmt::format("{}", s.advances), fmt::format("{}", s.recorded),
+             fmt::format("{:.3f}", static_cast<double>(s.advances + s.recorded) / static_cast<double>(s.recorded))});
+    return table(rows);
+}
+
+std::string as_json(const std::vector<ScheduleCounts>& schedules) {
+    Json out = Json::array();
+    for (const ScheduleCounts& s : schedules) {
+        Json row;
+        add_schedule(row, s.schedule);
+        row["steps"] = s.steps;
+        row["slots"] = s.slots;
+        row["tapes"] = s.tapes;
+        row["advances"] = s.advances;
+        row["recorded"] = s.recorded;
+        out.push_back(std::move(row));
+    }
+    return out.dump(2) + "\n";
+}
+
+std::string sample_as_json(std::string_view prompt, std::string_view sample, double temperature, std::uint64_t seed) {
+    Json out;
+    out["prompt"] = prompt;
+    out["sample"] = sample;
+    out["bytes"] = sample.size();
+    out["temperature"] = temperature;
+    out["seed"] = seed;
+    return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string version_as_json() {
+    const BuildInfo& info = build_info();
+    Json out;
+    out["version"] = info.version;
+    out["compiler"] = info.compiler;
+    out["flags"] = info.flags;
+    out["build_type"] = info.build_type;
+    return out.dump(2) + "\n";
+}
+
+std::string metrics_line(const UpdateReport& r, double seconds, bool bits) {
+    Json out;
+    out["update"] = r.update;
+    out["first"] = r.first;
+    out["steps"] = r.steps;
+    add_loss(out, r.loss, bits);
+    out["positions"] = r.positions;
+    out["gradient_norm"] = r.gradient_norm;
+    out["rate"] = r.rate;
+    out["advances"] = r.counts.advances;
+    out["recorded"] = r.counts.recorded;
+    out["seconds"] = seconds;
+    return out.dump() + "\n";
+}
+
+std::string metrics_line(const PartLoss& loss, Index update) {
+    Json out;
+    out["update"] = update;
+    out["part"] = loss.part;
+    out.update(json_of(loss));
+    return out.dump() + "\n";
+}
+
+Index update_of(std::string_view line) {
+    const Json read = Json::parse(line, nullptr, false);
+    return read.is_object() && read.contains("update") && read["update"].is_number_integer()
+               ? read["update"].get<Index>()
+               : -1;
+}
+
+}  // namespace backsweep::cli

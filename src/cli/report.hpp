@@ -1,0 +1,73 @@
+// What the program says at its end, as text and as JSON: keys are the field's nouns in snake_case.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backsweep/plan/plan.hpp"
+#include "backsweep/train/trainer.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace backsweep::cli {
+
+/// A loss over a part of the data.
+struct PartLoss {
+    std::string part;  ///< "train", "valid", "test"
+    Evaluation result;
+    bool bits = false;
+};
+
+/// A training as it ended.
+struct TrainReport {
+    Index updates = 0, epochs = 0, steps = 0;  ///< steps of a window
+    double seconds = 0.0;                      ///< of training
+    double loss = 0.0;                         ///< of the last update
+    bool bits = false;
+    Index remainder = 0;  ///< pairs of an epoch that fit into no window
+    std::optional<PartLoss> valid{};
+    Plan plan{};
+    Bytes measured{};
+    Counts last{};     ///< of the last update
+    Counts all{};      ///< of all updates of this process
+    Index chains = 0;  ///< sweeps of an update: shards times micro-batches
+    std::int64_t peak_rss = 0;
+    std::string folder{}, snapshot{};
+    int interrupted = 0;  ///< the signal, or 0
+};
+std::string as_text(const TrainReport& report);
+std::string as_json(const TrainReport& report);
+
+/// One schedule that a run could have.
+struct Candidate {
+    Plan plan;
+    bool fits = true;
+    bool chosen = false;
+    std::optional<double> seconds{};  ///< of an update, measured
+    std::optional<Bytes> measured{};
+};
+std::string as_text(const std::vector<Candidate>& candidates, Index steps, const Budget& budget);
+std::string as_json(const std::vector<Candidate>& candidates, Index steps, const Budget& budget);
+
+std::string as_text(const std::vector<PartLoss>& losses);
+std::string as_json(const std::vector<PartLoss>& losses, Index update, const std::string& snapshot);
+
+/// Counts of schedules alone, without a model.
+struct ScheduleCounts {
+    ScheduleOptions schedule;
+    Index steps = 0, slots = 0, tapes = 0, advances = 0, recorded = 0;
+};
+std::string as_text(const std::vector<ScheduleCounts>& schedules);
+std::string as_json(const std::vector<ScheduleCounts>& schedules);
+
+std::string sample_as_json(std::string_view prompt, std::string_view sample, double temperature, std::uint64_t seed);
+std::string version_as_json();
+
+/// Lines of metrics.jsonl.
+std::string metrics_line(const UpdateReport& report, double seconds, bool bits);
+std::string metrics_line(const PartLoss& loss, Index update);
+/// The update that a line of metrics.jsonl is of; -1 if it is no whole line.
+Index update_of(std::string_view metrics_line);
+
+}  // namespace backsweep::cli

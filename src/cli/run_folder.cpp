@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run_folder.hpp"
+
+#include "backsweep/base/error.hpp"
+#include "backsweep/train/durable_file.hpp"
+#include "cli/report.hpp"
+#include "cli/toml.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace backsweep::cli {
+
+namespace fs = std::filesystem;
+
+bool RunFolder::used() const {
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path_, error))
+        if (!entry.is_directory() && entry.path().extension() != ".tmp") return true;
+    return fs::exists(path_, error) && !fs::is_directory(path_, error);
+}
+
+Config RunFolder::config(const std::vector<std::string>& settings) const {
+    if (!fs::is_regular_file(path_ / "config.toml"))
+        throw InvalidArgument(fmt::format(
+            "'{}' is no run: it has no config.toml; give a folder that `backsweep train` wrote", path_.string()));
+    return configure_with(read_toml(path_ / "config.toml"), settings).config;
+}
+
+std::optional<NewestSnapshot> RunFolder::newest(std::vector<std::string>& warnings) const {
+    if (backsweep::snapshots(snapshots()).empty()) return std::nullopt;
+    try {
+        NewestSnapshot found = read_newest(snapshots());
+        for (const std::string& why : found.skipped) warnings.push_back("a damaged snapshot is passed over: " + why);
+        return found;
+    } catch (const StoreError& error) {
+        throw InvalidArgument(error.what());
+    }
+}
+
+void RunFolder::begin(const Config& config, const RunManifest& manifest, Index update) {
+    std::error_code error;
+    fs::create_directories(snapshots(), error);
+    if (error) throw StoreError(fmt::format("cannot make the folder '{}': {}", snapshots().string(), error.message()));
+    remove_stale_files(path_);
+    remove_stale_files(snapshots());
+    write_durable(path_ / "config.toml", "# Resolved by `backsweep train`; the plan is pinned.\n" + to_toml(config));
+    write_manifest(path_, manifest);
+
+    const fs::path metrics = path_ / "metrics.jsonl";
+    std::string kept, line;
+    std::ifstream old(metrics);
+    while (std::getline(old, line))
+        if (const Index of = update_of(line); of >= 0 && of <= update) kept += line + "\n";
+    write_durable(metrics, kept);
+    metrics_.open(metrics, std::ios::app);
+}
+
+void RunFolder::append(const std::string& line) {
+    if (!(metrics_ << line << std::flush))
+        throw StoreError(
+            fmt::format("cannot write to '{}': {}", (path_ / "metrics.jsonl").string(), std::strerror(errno)));
+}
+
+OpenRun open_run(const fs::path& path, const std::vector<std::string>& settings, std::vector<std::string>& warnings) {
+    if (fs::is_directory(path)) {
+        const RunFolder folder(path);
+        Config config = folder.config(settings);
+        std::optional<NewestSnapshot> newest = folder.newest(warnings);
+        if (!newest)
+            throw InvalidArgument(
+                fmt::format("the run '{}' has no snapshot yet; let it train until it has one", path.string()));
+        return {std::move(config), std::move(newest->snapshot)};
+    }
+    try {
+        Snapshot snapshot = read_snapshot(path);
+        const auto note = snapshot.notes.find(config_note);
+        if (note == snapshot.notes.end())
+            throw InvalidArgument(
+                fmt::format("the snapshot '{}' does not tell its configuration; give the run's folder", path.string()));
+        return {configure_with(parse_toml(note->second, path.string(), "/"), settings).config, std::move(snapshot)};
+    } catch (const StoreError& error) {
+        throw InvalidArgument(error.what());
+    }
+}
+
+}  // namespace backsweep::cli

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#include "backsweep/base/error.hpp"
+#include "cli/commands.hpp"
+#include "cli/process.hpp"
+#include "cli/progress.hpp"
+#include "cli/report.hpp"
+#include "cli/run_folder.hpp"
+#include "cli/task.hpp"
+#include "cli/toml.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+
+namespace backsweep::cli {
+
+namespace {
+
+constexpr const char* seconds_note = "seconds";
+
+/// Adds up the seconds between starts and stops.
+class Stopwatch {
+public:
+    explicit Stopwatch(double before) : total_(before) {}
+    void start() { from_ = Clock::now(); }
+    void stop() { total_ += std::chrono::duration<double>(Clock::now() - from_).count(); }
+    double seconds() const noexcept { return total_; }
+
+private:
+    using Clock = std::chrono::steady_clock;
+    double total_;
+    Clock::time_point from_{};
+};
+
+/// The limits of a run: the first one reached ends it.
+struct Limits {
+    Index updates = 0;     ///< 0: none
+    double seconds = 0.0;  ///< 0: none
+
+    Limits(const Config::Train& t, Index windows) : updates(t.updates), seconds(t.seconds) {
+        if (t.epochs > 0 && (updates == 0 || t.epochs * windows < updates)) updates = t.epochs * windows;
+    }
+    double done(Index update, double spent) const {
+        const double by_updates = updates > 0 ? static_cast<double>(update) / static_cast<double>(updates) : 0.0;
+        return std::min(1.0, std::max(by_updates, seconds > 0.0 ? spent / seconds : 0.0));
+    }
+};
+
+/// Refuses a pinned plan that the configuration does not allow.
+void check_pinned(const Config& config) {
+    const ScheduleOptions &wanted = config.schedule, &pinned = config.plan.schedule;
+    if (wanted.family != "auto" &&
+        (wanted.family != pinned.family || wanted.slots != pinned.slots || wanted.period != pinned.period ||
+         (!wanted.rule.empty() && wanted.rule != pinned.rule)))
+        throw InvalidArgument("the pinned [plan] and [schedule] name different schedules; delete [plan] to plan anew");
+    const auto over = [](const char* key, std::int64_t needs, std::int64_t offered) {
+        if (offered != Budget::unlimited && needs > offered)
+            throw NoPlan(fmt::format(
+                "the pinned [plan] needs {} ({} bytes), but {} offers {} ({} bytes); delete [plan] to plan anew",
+                bytes_in_words(needs), needs, key, bytes_in_words(offered), offered));
+    };
+    over("memory.limit", config.plan.predicted.total(), config.memory.ram);
+    over("memory.time_axis", config.plan.predicted.time_axis(), config.memory.time_axis);
+}
+
+RunManifest manifest_of(const Config& config, const Data& data, const std::vector<std::string>& command) {
+    RunManifest manifest = this_program();
+    manifest.threads = config.train.threads;
+    manifest.seed = static_cast<std::uint64_t>(config.train.seed);
+    manifest.data = data.text ? data.text->path() : config.data.kind;
+    manifest.data_bytes = data.text ? data.text->size() : 0;
+    manifest.data_checksum = config.data.checksum;
+    manifest.command = command;
+    return manifest;
+}
+
+/// Opens and checks everything before the first byte is written, then trains.
+template <class Real>
+class Run {
+public:
+    Run(Config config, const std::optional<Config>& then, RunFolder& folder, std::vector<std::string>& warnings)
+        : config_(std::move(config)),
+          folder_(folder),
+          data_(open_data(config_.data)),
+          source_(make_source<Real>(config_.data, data_, "train")),
+          network_(build<Real>(model_spec(config_, data_), config_.train.device)),
+          options_(train_options(config_, source_->windows())),
+          limits_(config_.train, source_->windows()) {
+        if (then) {
+            if (const std::string changed = difference(*then, config_); !changed.empty())
+                throw InvalidArgument(fmt::format(
+                    "the run in '{}' cannot be resumed with another configuration: {}; give the old value, or "
+                    "start another run with --out",
+                    folder.path().string(), changed));
+            config_.plan = then->plan;
+        }
+        if (config_.pinned()) {
+            check_pinned(config_);
+            trainer_ = std::make_unique<Trainer<Real>>(network_, *source_, options_, config_.plan);
+        } else {
+            trainer_ = std::make_unique<Trainer<Real>>(network_, *source_, options_);
+            config_.plan = trainer_->plan();
+        }
+        if (has_part(config_.data, data_, "valid")) valid_ = make_source<Real>(config_.data, data_, "valid");
+        if (!valid_ && config_.output.eval_every > 0)
+            throw InvalidArgument(
+                "'output.eval_every' has no effect here: the validation part of the text has less than two bytes; "
+                "leave it out");
+        if (!then) return;
+        if (const std::optional<NewestSnapshot> newest = folder.newest(warnings)) {
+            trainer_->restore(newest->snapshot);
+            snapshot_ = newest->path.string();
+            if (const auto note = newest->snapshot.notes.find(seconds_note); note != newest->snapshot.notes.end())
+                seconds_before_ = std::strtod(note->second.c_str(), nullptr);
+        }
+    }
+
+    TrainReport train(const std::vector<std::string>& command, std::FILE* out) {
+        const Index began = trainer_->updates();
+        folder_.begin(config_, manifest_of(config_, data_, command), began);
+        Stopwatch watch(seconds_before_);
+        Progress progress(out, config_.memory);
+        TrainReport report;
+        report.bits = has_bits(config_);
+        double steps = 0.0;
+        report.snapshot = snapshot_;
+        Index saved = snapshot_.empty() ? -1 : began, evaluated = -1;
+        const Config::Output& every = config_.output;
+        const auto is_due = [&](Index count) { return count > 0 && trainer_->updates() % count == 0; };
+
+        while (!interrupted() && limits_.done(trainer_->updates(), watch.seconds()) < 1.0) {
+            watch.start();
+            const UpdateReport update = trainer_->update();
+            watch.stop();
+            report.loss = update.loss;
+            report.last = update.counts;
+            report.all += update.counts;
+            steps += static_cast<double>(update.steps * source_->batch());
+            folder_.append(metrics_line(update, watch.seconds(), report.bits));
+            const double spent = watch.seconds() - seconds_before_;
+            progress.show({update.update, limits_.done(update.update, watch.seconds()), watch.seconds(),
+                           spent > 0.0 ? steps / spent : 0.0, update.loss, report.bits, trainer_->live()});
+            if (is_due(every.eval_every)) report.valid = evaluate_valid(), evaluated = trainer_->updates();
+            if (is_due(every.snapshot_every)) saved = save(report, watch.seconds());
+        }
+        if (saved != trainer_->updates()) saved = save(report, watch.seconds());
+        report.interrupted = interrupted();
+        if (valid_ && !report.interrupted && evaluated != trainer_->updates())
+            report.valid = evaluate_valid(saved != began);
+        progress.clear();
+
+        report.updates = trainer_->updates();
+        report.epochs = trainer_->epoch();
+        report.steps = source_->window() + options_.look_back;
+        report.seconds = watch.seconds();
+        report.remainder = source_->remainder();
+        report.plan = trainer_->plan();
+        report.measured = trainer_->measured();
+        report.chains =
+            options_.micro_batches *
+            static_cast<Index>(shard_sizes(source_->batch() / options_.micro_batches, options_.shards).size());
+        report.peak_rss = peak_rss();
+        report.folder = folder_.path().string();
+        return report;
+    }
+
+private:
+    Index save(TrainReport& report, double seconds) {
+        Snapshot snapshot = trainer_->snapshot();
+        snapshot.notes[config_note] = to_toml(config_);
+        snapshot.notes[seconds_note] = fmt::format("{}", seconds);
+        report.snapshot = save_snapshot(folder_.snapshots(), snapshot, config_.output.keep).string();
+        return trainer_->updates();
+    }
+
+    PartLoss evaluate_valid(bool noted = true) {
+        const PartLoss loss{"valid",
+                            evaluate<Real>(network_, trainer_->parameters(), *valid_, options_.chunk, options_.shards,
+                                           options_.threads, options_.carry),
+                            has_bits(config_)};
+        if (noted) folder_.append(metrics_line(loss, trainer_->updates()));
+        return loss;
+    }
+
+    Config config_;
+    RunFolder& folder_;
+    Data data_;
+    std::unique_ptr<Source<Real>> source_, valid_;
+    Network<Real> network_;
+    TrainOptions options_;
+    Limits limits_;
+    std::unique_ptr<Trainer<Real>> trainer_;
+    double seconds_before_ = 0.0;
+    std::string snapshot_;  // that was restored
+};
+
+}  // namespace
+
+int train(const TrainArguments& arguments) {
+    std::vector<Given> given = read_toml(arguments.file);
+    for (const std::string& setting : arguments.settings) given.push_back(parse_setting(setting));
+    if (!arguments.out.empty())
+        given.push_back({"output.folder",
+                         {arguments.out, arguments.out},
+                         "--out " + arguments.out,
+                         std::filesystem::current_path()});
+    Config config = configure(given).config;
+    if (config.output.folder.empty())
+        config.output.folder = (std::filesystem::current_path() / "runs" / arguments.file.stem()).string();
+    RunFolder folder(config.output.folder);
+    std::optional<Config> then;
+    if (folder.used()) {
+        if (!arguments.resume)
+            throw InvalidArgument(
+                fmt::format("the folder '{}' is not empty; --resume goes on with its run, --out starts one elsewhere",
+                            folder.path().string()));
+        then = folder.config();
+    }
+    note_interrupts();
+    return with_precision(config.train.precision, [&](auto real) {
+        std::vector<std::string> warnings;
+        Run<decltype(real)> run(config, then, folder, warnings);
+        warn(warnings);
+        const TrainReport report = run.train(arguments.command, arguments.json ? stderr : stdout);
+        fmt::print("{}", arguments.json ? as_json(report) : as_text(report));
+        if (report.interrupted)
+            fmt::print(stderr, "interrupted after update {}; --resume goes on with the same bits\n", report.updates);
+        return report.interrupted ? 128 + report.interrupted : 0;
+    });
+}
+
+}  // namespace backsweep::cli

@@ -1,0 +1,182 @@
+// What cannot be used is refused: exit code 2, a message that names it, and nothing is written.
+// SPDX-License-Identifier: MIT
+#define BOOST_TEST_MODULE cli_bad_input
+#include "support/unit_test.hpp"
+
+#include "cli/program.hpp"
+
+using namespace backsweep::test;
+
+namespace {
+
+/// Refuses `train config.toml`, saying all of `words`, and leaves no run.
+void check_refused(const std::string& config, const std::vector<std::string>& words,
+                   const std::vector<std::string>& more = {}, const std::string& text = some_text(2000)) {
+    const Scratch scratch;
+    write_file(scratch.path() / "config.toml", config);
+    write_file(scratch.path() / "text.txt", text);
+    std::vector<std::string> arguments{"train", "config.toml", "--out", "run"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Answer answer = run_program(arguments, scratch.path());
+    BOOST_TEST_CONTEXT(config << "\n" << answer.err) {
+        BOOST_CHECK_EQUAL(answer.code, 2);
+        for (const std::string& word : words) BOOST_TEST(answer.says(word), "the message does not say: " << word);
+        BOOST_TEST(!fs::exists(scratch.path() / "run"));
+    }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(missing_files) {
+    const Scratch scratch;
+    const Answer answer = run_program({"train", "nowhere.toml"}, scratch.path());
+    BOOST_CHECK_EQUAL(answer.code, 2);
+    BOOST_TEST(answer.says("nowhere.toml"));
+    write_file(scratch.path() / "config.toml", small_config());
+    const Answer no_data = run_program({"train", "config.toml", "--out", "run"}, scratch.path());
+    BOOST_CHECK_EQUAL(no_data.code, 2);
+    BOOST_TEST(no_data.says("text.txt"));
+    BOOST_TEST(no_data.says("No such file"));
+    BOOST_TEST(!fs::exists(scratch.path() / "run"));
+    for (const char* command : {"eval", "sample"}) {
+        const Answer no_run = run_program({command, "run"}, scratch.path());
+        BOOST_CHECK_EQUAL(no_run.code, 2);
+        BOOST_TEST(no_run.says("'run'"));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(empty_and_one_byte_files) {
+    check_refused(small_config(), {"text.txt", "it is empty"}, {}, "");
+    check_refused(small_config(), {"text.txt", "this part has 1"}, {}, "x");
+    check_refused("", {"config.toml", "is empty"});
+    check_refused("x", {"config.toml:1", "no TOML"});
+}
+
+BOOST_AUTO_TEST_CASE(g32_mistyped_or_unknown_option) {
+    check_refused(small_config("updates = 6", "[schedule]\nfamily = \"revolve\"\nchekpoint_slots = 5"),
+                  {"config.toml:16", "unknown key 'schedule.chekpoint_slots'", "nearest known: 'schedule.slots'"});
+    check_refused(small_config("updates = 6", "[schedule]\nfamily = \"revolve\"\nslots = 0"),
+                  {"config.toml:16", "schedule.slots = 0", "out of range", "an integer in [1, inf)"});
+    check_refused(small_config("updates = 6", "[schedule]\nfamily = \"revolve\"\nslots = -1"),
+                  {"schedule.slots = -1", "an integer in [1, inf)"});
+    check_refused(small_config("updates = 6", "", "batch = 5\nwindow = 2.5"),
+                  {"config.toml:5", "data.window = 2.5", "wrong type", "an integer in [1, inf)"});
+    check_refused(small_config("updates = 6\ndevice = \"gpu\""), {"train.device = \"gpu\"", "one of: cpu"});
+    check_refused(small_config(), {"--set", "unknown key 'train.window'", "nearest known: 'data.window'"},
+                  {"--set", "train.window=3"});
+    check_refused(small_config(), {"--set schedule.slots=0", "an integer in [1, inf)"},
+                  {"--set", "schedule.family=revolve", "--set", "schedule.slots=0"});
+    check_refused(small_config(), {"'--set window'", "key=value"}, {"--set", "window"});
+    const Scratch scratch;
+    const Answer answer = run_program({"train", "config.toml", "--chekpoint", "5"}, scratch.path());
+    BOOST_CHECK_EQUAL(answer.code, 2);
+    BOOST_TEST(answer.says("--chekpoint"));
+}
+
+BOOST_AUTO_TEST_CASE(wrong_types_and_values) {
+    check_refused(small_config("updates = \"six\""),
+                  {"train.updates = ", "six", "wrong type", "an integer in [1, inf)"});
+    check_refused(small_config("updates = 6", "[optimizer]\nbeta1 = 1.5"),
+                  {"optimizer.beta1 = 1.5", "a number in [0, 1]"});
+    check_refused(small_config("updates = 6", "[optimizer]\nkind = \"adamm\""), {"optimizer.kind", "sgd, adam, adamw"});
+    check_refused(small_config("updates = 6", "[memory]\nlimit = \"2 miles\""), {"memory.limit", "\"2 MiB\""});
+    check_refused(small_config("updates = 6", "[model.more]\nhidden = 3"), {"unknown key 'model.more.hidden'"});
+    check_refused(small_config(), {"data.split", "add up to 100"}, {"--set", "data.split=[50,50,50]"});
+    check_refused(small_config("updates = 6", "[clip]\nkind = \"norm\""), {"'clip.limit' is missing"});
+    check_refused(small_config(""), {"train.updates, train.epochs or train.seconds"});
+    check_refused(small_config("seconds = 1.0", "[rate]\nlaw = \"cosine\""), {"rate.length"});
+    check_refused(small_config("updates = 6\nmicro_batches = 2"), {"micro_batches", "2", "5"});
+}
+
+BOOST_AUTO_TEST_CASE(options_without_effect) {
+    const auto with = [](const std::string& more) { return small_config("updates = 6", more); };
+    check_refused(with("[schedule]\nslots = 3"), {"config.toml:15", "'schedule.slots' has no effect", "revolve"});
+    check_refused(with("[schedule]\nfamily = \"store_all\"\nslots = 3"), {"'schedule.slots' has no effect"});
+    check_refused(with("[schedule]\nfamily = \"revolve\"\nslots = 3\nperiod = 2"), {"'schedule.period' has no effect"});
+    check_refused(with("[rate]\nfloor = 0.1"), {"'rate.floor' has no effect"});
+    check_refused(with("[optimizer]\nmomentum = 0.9"), {"'optimizer.momentum' has no effect"});
+    check_refused(with("[optimizer]\ndecay_biases = true"), {"'optimizer.decay_biases' has no effect"});
+    check_refused(small_config("updates = 6\nlook_back_form = \"once\""), {"'train.look_back_form' has no effect"});
+    check_refused(small_config("updates = 6\nlook_back = 6\ncarry = false"), {"'train.look_back' has no effect"});
+    check_refused("[data]\nkind = \"copy\"\nwindow = 5\n[train]\nupdates = 1", {"'data.window' has no effect"});
+    check_refused("[data]\nkind = \"adding\"\npath = \"text.txt\"\n[train]\nupdates = 1",
+                  {"'data.path' has no effect"});
+}
+
+BOOST_AUTO_TEST_CASE(memory_limit_too_small) {
+    check_refused(small_config("updates = 6", "[memory]\nlimit = 1000"), {"ram: needs", "bytes), offered 1000 B"});
+    check_refused(small_config("updates = 6", "[memory]\ntime_axis = \"1 kB\"\n[schedule]\nfamily = \"store_all\""),
+                  {"store_all does not fit", "time axis: needs", "offered 1000 B"});
+    // The least that is named works.
+    const Scratch scratch;
+    write_file(scratch.path() / "text.txt", some_text(2000));
+    write_file(scratch.path() / "config.toml", small_config());
+    const Answer refused = run_program({"train", "config.toml", "--set", "memory.time_axis=1"}, scratch.path());
+    const std::size_t at = refused.err.find("time axis: needs"), from = refused.err.find('(', at);
+    BOOST_TEST_REQUIRE(at != std::string::npos);
+    const long least = std::stol(refused.err.substr(from + 1));
+    BOOST_CHECK_EQUAL(
+        run_program({"train", "config.toml", "--out", "a", "--set", "memory.time_axis=" + std::to_string(least - 1)},
+                    scratch.path())
+            .code,
+        2);
+    BOOST_CHECK_EQUAL(
+        run_program({"train", "config.toml", "--out", "a", "--set", "memory.time_axis=" + std::to_string(least)},
+                    scratch.path())
+            .code,
+        0);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_overwritten) {
+    const Scratch scratch;
+    write_file(scratch.path() / "text.txt", some_text(2000));
+    write_file(scratch.path() / "config.toml", small_config());
+    write_file(scratch.path() / "run/mine", "precious");
+    const Answer answer = run_program({"train", "config.toml", "--out", "run"}, scratch.path());
+    BOOST_CHECK_EQUAL(answer.code, 2);
+    BOOST_TEST(answer.says("is not empty"));
+    BOOST_CHECK_EQUAL(run_program({"train", "config.toml", "--out", "run", "--resume"}, scratch.path()).code, 2);
+    BOOST_CHECK_EQUAL(text_of_file(scratch.path() / "run/mine"), "precious");
+    BOOST_CHECK_EQUAL(std::distance(fs::directory_iterator(scratch.path() / "run"), fs::directory_iterator{}), 1);
+}
+
+BOOST_AUTO_TEST_CASE(snapshot_of_another_model) {
+    const Scratch scratch;
+    write_file(scratch.path() / "text.txt", some_text(2000));
+    write_file(scratch.path() / "config.toml", small_config());
+    BOOST_CHECK_EQUAL(run_program({"train", "config.toml", "--out", "a"}, scratch.path()).code, 0);
+    BOOST_CHECK_EQUAL(
+        run_program({"train", "config.toml", "--out", "b", "--set", "model.hidden=11"}, scratch.path()).code, 0);
+    const std::string name = "snapshots/snapshot-000000006.safetensors",
+                      before = text_of_file(scratch.path() / "b" / name);
+    fs::copy_file(scratch.path() / "b" / name, scratch.path() / "a" / name, fs::copy_options::overwrite_existing);
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"eval", "a"},
+          {"sample", "a"},
+          {"train", "config.toml", "--out", "a", "--resume", "--set", "train.updates=9"}}) {
+        const Answer answer = run_program(words, scratch.path());
+        BOOST_TEST_CONTEXT(words.front() << ": " << answer.err) {
+            BOOST_CHECK_EQUAL(answer.code, 2);
+            BOOST_TEST(answer.says("9"));
+            BOOST_TEST(answer.says("11"));
+        }
+    }
+    BOOST_TEST(text_of_file(scratch.path() / "a" / name) == before);
+    const Answer other = run_program({"train", "config.toml", "--out", "b", "--resume"}, scratch.path());
+    BOOST_CHECK_EQUAL(other.code, 2);
+    BOOST_TEST(other.says("model.hidden: 11 then, 9 now"));
+}
+
+BOOST_AUTO_TEST_CASE(data_that_changed) {
+    const Scratch scratch;
+    write_file(scratch.path() / "text.txt", some_text(2000));
+    write_file(scratch.path() / "config.toml", small_config());
+    BOOST_CHECK_EQUAL(run_program({"train", "config.toml", "--out", "a"}, scratch.path()).code, 0);
+    std::string text = some_text(2000);
+    std::swap(text[1000], text[1001]);
+    text[1001] = '!';
+    write_file(scratch.path() / "text.txt", text);
+    const Answer answer = run_program({"eval", "a"}, scratch.path());
+    BOOST_CHECK_EQUAL(answer.code, 2);
+    BOOST_TEST(answer.says("has changed"));
+}

@@ -1,0 +1,408 @@
+// Runs of the program: what they leave, what they say, and that a second process goes on with the same bits.
+// SPDX-License-Identifier: MIT
+#define BOOST_TEST_MODULE cli_run
+#include "support/unit_test.hpp"
+
+#include "backsweep/data/text.hpp"
+#include "backsweep/train/trainer.hpp"
+#include "cli/program.hpp"
+
+#include <cmath>
+#include <csignal>
+#include <numbers>
+#include <thread>
+
+using namespace backsweep;
+using namespace backsweep::test;
+using nlohmann::json;
+
+namespace {
+
+/// A folder with text.txt and config.toml.
+struct Place : Scratch {
+    explicit Place(const std::string& config = small_config(), const std::string& text = some_text(2000)) {
+        write_file(path() / "text.txt", text);
+        write_file(path() / "config.toml", config);
+    }
+    Answer train(const std::string& run, const std::vector<std::string>& settings = {},
+                 const std::vector<std::string>& more = {}) const {
+        std::vector<std::string> words{"train", "config.toml", "--out", run};
+        for (const std::string& s : settings) words.insert(words.end(), {"--set", s});
+        words.insert(words.end(), more.begin(), more.end());
+        Answer answer = run_program(words, path());
+        BOOST_TEST_CONTEXT(answer.err) BOOST_CHECK_EQUAL(answer.code, 0);
+        return answer;
+    }
+};
+
+/// The updates of metrics.jsonl without the clock.
+std::vector<json> updates(const fs::path& run) {
+    std::vector<json> kept;
+    for (json line : metrics(run)) {
+        if (line.contains("part")) continue;
+        line.erase("seconds");
+        kept.push_back(std::move(line));
+    }
+    return kept;
+}
+
+template <class T>
+std::vector<T> column(const std::vector<json>& lines, const char* key) {
+    std::vector<T> values;
+    for (const json& line : lines) values.push_back(line.at(key).get<T>());
+    return values;
+}
+
+void check_same_end(const fs::path& a, const fs::path& b) {
+    BOOST_TEST((tensors(a) == tensors(b)));
+    BOOST_TEST((updates(a) == updates(b)));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_run_leaves_a_folder) {
+    const Place place;
+    const Answer answer = place.train("run");
+    for (const char* name :
+         {"config.toml", "manifest.json", "metrics.jsonl", "snapshots/snapshot-000000006.safetensors"})
+        BOOST_TEST(fs::is_regular_file(place.path() / "run" / name), name);
+    BOOST_CHECK_EQUAL(updates(place.path() / "run").size(), 6u);
+    const std::string config = text_of_file(place.path() / "run/config.toml");
+    for (const char* words : {"[plan]", "family = ", "[plan.bytes]", "checksum = \"crc32:", "hidden = 9"})
+        BOOST_TEST(config.find(words) != std::string::npos, words);
+    for (const char* words :
+         {"predicted", "measured", "peak resident", "advances", "bits per character", "recompute factor"})
+        BOOST_TEST(answer.out.find(words) != std::string::npos, words);
+    const json manifest = json::parse(text_of_file(place.path() / "run/manifest.json"));
+    BOOST_CHECK_EQUAL(manifest.at("data_bytes").get<int>(), 2000);
+    BOOST_CHECK_EQUAL(manifest.at("command").at(1).get<std::string>(), "train");
+}
+
+BOOST_AUTO_TEST_CASE(predicted_bytes_are_the_measured_ones) {
+    const Place place;
+    int number = 0;
+    for (const std::vector<std::string>& settings :
+         {std::vector<std::string>{},
+          {"schedule.family=revolve", "schedule.slots=1"},
+          {"schedule.family=periodic", "schedule.period=2"},
+          {"train.precision=double", "optimizer.kind=sgd", "optimizer.momentum=0.9"},
+          {"train.look_back=6", "data.window=9", "train.look_back_form=once"},
+          {"data.batch=6", "train.micro_batches=3", "train.threads=2"}}) {
+        const json report = place.train("run" + std::to_string(number++), settings, {"--json"}).json();
+        BOOST_TEST_CONTEXT(report.dump(1)) {
+            BOOST_TEST((report.at("bytes").at("predicted") == report.at("bytes").at("measured")));
+            const int chains = report.at("chains").get<int>();
+            BOOST_CHECK_EQUAL(report.at("measured").at("recorded").get<int>(),
+                              chains * report.at("recorded").get<int>());
+            BOOST_CHECK_EQUAL(report.at("measured").at("advances").get<int>(),
+                              chains * report.at("advances").get<int>());
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(g31_a_schedule_changes_counts_and_bytes_but_no_bit) {
+    const Place place(small_config("updates = 3", "", "batch = 2\nwindow = 60"));
+    const json stored = place.train("stored", {"schedule.family=store_all"}, {"--json"}).json();
+    BOOST_CHECK_EQUAL(stored.at("advances").get<int>(), 0);
+    for (const int slots : {1, 2, 3, 5}) {
+        const std::string run = "revolve" + std::to_string(slots);
+        const json report =
+            place.train(run, {"schedule.family=revolve", "schedule.slots=" + std::to_string(slots)}, {"--json"}).json();
+        if (slots == 1) BOOST_CHECK_EQUAL(report.at("advances").get<int>(), 20 * 19 / 2);
+        BOOST_TEST(report.at("bytes").at("measured").at("tape").get<long>() <
+                   stored.at("bytes").at("measured").at("tape").get<long>());
+        const auto a = tensors(place.path() / run), b = tensors(place.path() / "stored");
+        BOOST_TEST((a == b));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_second_process_replays_the_pinned_plan) {
+    const Place place;
+    place.train("a", {"memory.time_axis=\"30 kB\"", "data.window=40"});
+    place.train("again", {});  // another plan in another folder changes nothing
+    const Answer answer = run_program({"train", "a/config.toml", "--out", "b"}, place.path());
+    BOOST_CHECK_EQUAL(answer.code, 0);
+    check_same_end(place.path() / "a", place.path() / "b");
+    // A plan that is pinned is not made anew: with the limit gone it stays.
+    std::string config = text_of_file(place.path() / "a/config.toml");
+    const std::size_t at = config.find("time_axis = ");
+    BOOST_TEST_REQUIRE(at != std::string::npos);
+    config.erase(at, config.find('\n', at) - at);
+    write_file(place.path() / "free.toml", config);
+    BOOST_CHECK_EQUAL(run_program({"train", "free.toml", "--out", "c"}, place.path()).code, 0);
+    const auto plan = [&](const char* run) {
+        const std::string text = text_of_file(place.path() / run / "config.toml");
+        return text.substr(text.find("[plan]"));
+    };
+    BOOST_CHECK_EQUAL(plan("a"), plan("c"));
+    // And it is refused where it does not belong.
+    for (const char* setting :
+         {"memory.time_axis=100", "schedule.family=store_all", "model.hidden=10", "data.window=80"}) {
+        const Answer refused = run_program({"train", "a/config.toml", "--out", "d", "--set", setting}, place.path());
+        BOOST_TEST_CONTEXT(setting << ": " << refused.err) BOOST_CHECK_EQUAL(refused.code, 2);
+    }
+}
+
+// A stream of T = 23 steps in windows of 5: 5 5 5 5 3.
+BOOST_AUTO_TEST_CASE(g02_a_resumed_run_is_the_same_run) {
+    for (const char* form : {"", "look_back = 5\nlook_back_form = \"once\"\n", "look_back = 10\n"}) {
+        Place place(
+            small_config("updates = 6\n" + std::string(form),
+                         "[optimizer]\nrate = 0.01\n[clip]\nkind = \"norm\"\nlimit = 0.25\n", "batch = 3\nwindow = 5"),
+            some_text(88));
+        std::string config = text_of_file(place.path() / "config.toml");
+        config.replace(config.find("chunk = 3"), 9, "chunk = 5");
+        write_file(place.path() / "config.toml", config);
+        place.train("whole");
+        BOOST_TEST((column<int>(updates(place.path() / "whole"), "steps") == std::vector<int>{5, 5, 5, 5, 3, 5}));
+        for (const int first : {3, 2, 5}) {
+            const std::string run = "parts" + std::to_string(first);
+            place.train(run, {"train.updates=" + std::to_string(first)});
+            std::vector<json> before = metrics(place.path() / run);
+            before.pop_back();  // the last evaluation
+            place.train(run, {}, {"--resume"});
+            std::vector<json> after = metrics(place.path() / run);
+            after.resize(before.size());
+            BOOST_TEST((before == after));  // with their seconds: these updates were not made again
+            BOOST_TEST_CONTEXT(form << " after update " << first)
+            check_same_end(place.path() / "whole", place.path() / run);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_resumed_run_has_nothing_twice) {
+    const Place place;
+    place.train("a", {"train.updates=4", "output.snapshot_every=3"});
+    // As if killed after update 4 and before its snapshot, in the middle of a line.
+    fs::remove(place.path() / "a/snapshots/snapshot-000000004.safetensors");
+    std::ofstream(place.path() / "a/metrics.jsonl", std::ios::app) << R"({"update":5,"lo)";
+    place.train("a", {}, {"--resume"});
+    place.train("b");
+    check_same_end(place.path() / "a", place.path() / "b");
+    const Answer answer = place.train("a", {}, {"--resume"});  // nothing left to do
+    check_same_end(place.path() / "a", place.path() / "b");
+    // A damaged newest snapshot is named, and the one before it serves.
+    place.train("c", {"output.snapshot_every=3"});
+    fs::resize_file(place.path() / "c/snapshots/snapshot-000000006.safetensors", 1000);
+    const Answer warned = place.train("c", {}, {"--resume"});
+    BOOST_TEST(warned.says("a damaged snapshot is passed over"));
+    check_same_end(place.path() / "c", place.path() / "b");
+}
+
+BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_threads) {
+    const Place place;
+    place.train("one");
+    place.train("two", {"train.threads=2"});
+    place.train("three", {"train.threads=3"});
+    check_same_end(place.path() / "one", place.path() / "two");
+    check_same_end(place.path() / "one", place.path() / "three");
+}
+
+// T = 103, k = 25. The rate is so small that no parameter changes.
+BOOST_AUTO_TEST_CASE(g09_windows_of_truncated_bptt) {
+    const std::string still = "[optimizer]\nkind = \"sgd\"\nrate = 1e-300\n",
+                      train = "epochs = 1\nprecision = \"double\"";
+    const auto config = [&](const std::string& window) {
+        std::string text = small_config(train, still, "batch = 1" + window);
+        text.replace(text.find("[80, 10, 10]"), 12, "[100, 0, 0]");
+        text.replace(text.find("chunk = 3"), 9, "chunk = 5");
+        return text;
+    };
+    const std::string text = some_text(104);
+    const Place place(config("\nwindow = 25"), text);
+    place.train("file", {"output.snapshot_every=1", "output.keep=9"});
+    const std::vector<json> log = updates(place.path() / "file");
+    BOOST_TEST((column<int>(log, "steps") == std::vector<int>{25, 25, 25, 25, 3}));
+    BOOST_TEST((column<int>(log, "first") == std::vector<int>{0, 25, 50, 75, 100}));
+
+    write_file(place.path() / "config.toml", config(""));
+    place.train("command_line", {"data.window=25"});
+    BOOST_TEST((updates(place.path() / "command_line") == log));
+
+    const auto bytes = std::make_shared<const ByteText>(place.path() / "text.txt");
+    const Vocabulary vocabulary(bytes->bytes());
+    const TextSource<double> source(bytes, {0, 104}, vocabulary, 1, 25);
+    ModelSpec model;
+    model.layers = {EmbeddingSpec{"embedding", vocabulary.size(), 3, {}}, LstmSpec{"rnn", 3, 9, 2, true},
+                    DenseSpec{"head", 9, vocabulary.size(), true}};
+    TrainOptions options;
+    options.chunk = 5;
+    options.seed = 4;
+    options.optimizer.rule = SgdSpec{};
+    options.rate.peak = 1e-300;
+    const Network<double> network = build<double>(model);
+    Trainer<double> trainer(network, source, options);
+    for (const json& line : log) {
+        const UpdateReport report = trainer.update();
+        BOOST_CHECK_EQUAL(report.first, line.at("first").get<Index>());
+        BOOST_CHECK_EQUAL(report.steps, line.at("steps").get<Index>());
+        BOOST_CHECK_EQUAL(report.loss, line.at("loss").get<double>());
+        BOOST_CHECK_EQUAL(report.gradient_norm, line.at("gradient_norm").get<double>());
+    }
+
+    // The state goes on: it is that of one full forward, here after 100 of the steps, and so is the loss of the whole.
+    place.train("full", {"data.window=100", "output.snapshot_every=1", "output.keep=9"});
+    const auto carry = [&](const char* run, const char* update) {
+        return read_snapshot(place.path() / run / "snapshots" /
+                             ("snapshot-00000000" + std::string(update) + ".safetensors"))
+            .find("carry.micro0.shard0")
+            ->values<double>();
+    };
+    const std::vector<double> a = carry("file", "4"), b = carry("full", "1");
+    BOOST_TEST_REQUIRE(a.size() == b.size());
+    double worst = 0.0, largest = 0.0, sum = 0.0;
+    for (std::size_t k = 0; k < a.size(); ++k)
+        worst = std::max(worst, std::abs(a[k] - b[k])), largest = std::max(largest, std::abs(a[k]));
+    BOOST_TEST(worst <= 1e-13);
+    BOOST_TEST(largest > 1e-3);
+    place.train("one_window", {"data.window=500"});
+    for (const json& line : log) sum += line.at("loss").get<double>() * line.at("positions").get<double>();
+    const json whole = updates(place.path() / "one_window").at(0);
+    BOOST_CHECK_EQUAL(whole.at("steps").get<int>(), 103);
+    BOOST_TEST(std::abs(sum / 103.0 - whole.at("loss").get<double>()) <= 1e-13);
+}
+
+BOOST_AUTO_TEST_CASE(loss_of_eval_is_loss_of_training) {
+    const Place place(
+        small_config("updates = 3", "[output]\nsnapshot_every = 1\nkeep = 5\n", "batch = 5\nwindow = 1000"));
+    place.train("run");
+    const std::vector<double> losses = column<double>(updates(place.path() / "run"), "loss");
+    for (const std::size_t update : {1u, 2u}) {
+        const Answer answer =
+            run_program({"eval", "run/snapshots/snapshot-00000000" + std::to_string(update) + ".safetensors", "--part",
+                         "train", "--json"},
+                        place.path());
+        BOOST_TEST_CONTEXT(answer.err) BOOST_CHECK_EQUAL(answer.code, 0);
+        BOOST_CHECK_EQUAL(answer.json().at("train").at("loss").get<double>(), losses[update]);
+    }
+    // The run's own last evaluation, the folder and its newest snapshot say the same.
+    const json valid = metrics(place.path() / "run").back();
+    const json of_run = run_program({"eval", "run", "--json"}, place.path()).json();
+    BOOST_CHECK_EQUAL(valid.at("part").get<std::string>(), "valid");
+    BOOST_CHECK_EQUAL(of_run.at("valid").at("loss").get<double>(), valid.at("loss").get<double>());
+    const double nats = of_run.at("test").at("loss").get<double>();
+    BOOST_TEST(std::abs(of_run.at("test").at("bits_per_character").get<double>() - nats / std::numbers::ln2) <=
+               1e-15 * nats);
+}
+
+BOOST_AUTO_TEST_CASE(samples) {
+    const Place place(small_config("updates = 60", "[optimizer]\nrate = 0.02\n", "batch = 5\nwindow = 40"));
+    place.train("run");
+    const auto said = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), {"sample", "run", "--bytes", "200", "--prompt", "the "});
+        const Answer answer = run_program(more, place.path());
+        BOOST_TEST_CONTEXT(answer.err) BOOST_CHECK_EQUAL(answer.code, 0);
+        return answer.out;
+    };
+    const std::string a = said({"--seed", "3"});
+    BOOST_CHECK_EQUAL(a.size(), 4u + 200u + 1u);
+    BOOST_CHECK_EQUAL(a, said({"--seed", "3"}));
+    BOOST_TEST(a != said({"--seed", "4"}));
+    BOOST_CHECK_EQUAL(said({"--temperature", "0"}), said({"--temperature", "0", "--seed", "9"}));
+    BOOST_TEST(said({"--temperature", "0"}).find("tape") !=
+               std::string::npos);  // it has learnt the only word that follows
+    const Answer foreign = run_program({"sample", "run", "--prompt", "Q"}, place.path());
+    BOOST_CHECK_EQUAL(foreign.code, 2);
+    BOOST_TEST(foreign.says("0x51"));
+}
+
+BOOST_AUTO_TEST_CASE(made_sequences) {
+    const Place adding(
+        "[data]\nkind = \"adding\"\nwindow = 20\nbatch = 6\nwindows = 40\n[model]\nhidden = 10\n[train]\nupdates = "
+        "5\nchunk = 8\n");
+    const json report = adding.train("run", {}, {"--json"}).json();
+    BOOST_TEST(!report.contains("bits_per_character"));
+    BOOST_CHECK_EQUAL(report.at("valid").at("windows").get<int>(), 4);
+    const Place copy(
+        "[data]\nkind = \"copy\"\ndelay = 12\nlength = 3\nbatch = 4\n[model]\nhidden = 10\n[train]\nupdates = 5\nchunk "
+        "= 8\n");
+    BOOST_CHECK_EQUAL(copy.train("run", {}, {"--json"}).json().at("steps").get<int>(), 18);
+    BOOST_CHECK_EQUAL(run_program({"sample", "run"}, copy.path()).code, 2);
+}
+
+BOOST_AUTO_TEST_CASE(an_interrupted_run_writes_a_snapshot) {
+    for (const int signal : {SIGINT, SIGTERM}) {
+        const Place place(small_config("updates = 100000000"));
+        const pid_t program = start_program({"train", "config.toml", "--out", "run"}, place.path());
+        while (!fs::exists(place.path() / "run/metrics.jsonl") ||
+               fs::file_size(place.path() / "run/metrics.jsonl") < 1000)
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        ::kill(program, signal);
+        BOOST_CHECK_EQUAL(end_of(program), 128 + signal);
+        BOOST_TEST(text_of_file(place.path() / "err").find("interrupted after update") != std::string::npos);
+        const Index reached = read_newest(place.path() / "run/snapshots").snapshot.update;
+        BOOST_CHECK_EQUAL(static_cast<Index>(updates(place.path() / "run").size()), reached);
+        place.train("run", {"train.updates=" + std::to_string(reached + 2)}, {"--resume"});
+        place.train("whole", {"train.updates=" + std::to_string(reached + 2)});
+        check_same_end(place.path() / "run", place.path() / "whole");
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_run_says_where) {
+    const Place place(
+        small_config("updates = 60", "[optimizer]\nkind = \"sgd\"\nrate = 1e38\n[output]\nsnapshot_every = 1\n"));
+    const Answer answer = run_program({"train", "config.toml", "--out", "run"}, place.path());
+    BOOST_CHECK_EQUAL(answer.code, 1);
+    BOOST_TEST(answer.says("layer"));
+    BOOST_TEST(!snapshots(place.path() / "run/snapshots").empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_limit_of_seconds) {
+    const Place place(small_config("seconds = 0.3\nupdates = 1000000000"));
+    const double seconds = place.train("run", {}, {"--json"}).json().at("seconds").get<double>();
+    BOOST_TEST(seconds >= 0.3);
+}
+
+BOOST_AUTO_TEST_CASE(plans) {
+    const Place place(small_config("updates = 6", "[memory]\ntime_axis = \"20 kB\"", "batch = 5\nwindow = 96"));
+    const Answer answer = run_program({"plan", "config.toml", "--measure", "1", "--json"}, place.path());
+    BOOST_TEST_CONTEXT(answer.err) BOOST_CHECK_EQUAL(answer.code, 0);
+    const json report = answer.json();
+    BOOST_CHECK_EQUAL(report.at("limits").at("time_axis").get<int>(), 20000);
+    int chosen = 0;
+    double cost = 0.0;
+    for (const json& row : report.at("candidates")) {
+        BOOST_TEST_CONTEXT(row.dump(1)) {
+            for (const char* key : {"schedule", "steps", "advances", "recorded", "seconds"})
+                BOOST_TEST(row.contains(key), key);
+            BOOST_TEST((row.at("bytes").at("predicted") == row.at("bytes").at("measured")));
+            BOOST_TEST((row.at("bytes").at("predicted").at("time_axis").get<int>() <= 20000) ==
+                       row.at("fits").get<bool>());
+            BOOST_TEST(row.at("recompute_factor").get<double>() >= cost);
+            cost = row.at("recompute_factor").get<double>();
+            chosen += row.at("chosen").get<bool>() ? 1 : 0;
+            if (row.at("schedule") == "store_all") BOOST_TEST(!row.at("fits").get<bool>());
+        }
+    }
+    BOOST_CHECK_EQUAL(chosen, 1);
+    const Answer text = run_program({"plan", "config.toml"}, place.path());
+    BOOST_CHECK_EQUAL(text.code, 0);
+    BOOST_TEST(text.out.find("* ") != std::string::npos);
+    BOOST_CHECK_EQUAL(run_program({"plan", "config.toml", "--set", "memory.time_axis=10"}, place.path()).code, 2);
+    BOOST_CHECK_EQUAL(run_program({"plan", "config.toml", "--steps", "4"}, place.path()).code, 2);
+}
+
+BOOST_AUTO_TEST_CASE(plans_of_plain_chains) {
+    const Scratch scratch;
+    const json rows = run_program({"plan", "--steps", "225", "--slots", "15", "--json"}, scratch.path()).json();
+    BOOST_CHECK_EQUAL(rows.size(), 3u);
+    for (const json& row : rows) {
+        BOOST_CHECK_EQUAL(row.at("steps").get<int>(), 225);
+        if (row.at("schedule") == "revolve") BOOST_CHECK_EQUAL(row.at("advances").get<int>(), 522);  // [GW00]
+        if (row.at("schedule") == "store_all") BOOST_CHECK_EQUAL(row.at("tapes").get<int>(), 225);
+        BOOST_TEST(row.at("slots").get<int>() <= 15);
+    }
+    BOOST_CHECK_EQUAL(run_program({"plan", "--steps", "0"}, scratch.path()).code, 2);
+    BOOST_CHECK_EQUAL(run_program({"plan", "--steps", "5", "--slots", "-1"}, scratch.path()).code, 2);
+    BOOST_CHECK_EQUAL(run_program({}, scratch.path()).code, 2);
+}
+
+BOOST_AUTO_TEST_CASE(the_manual_has_the_table_of_keys) {
+    const Scratch scratch;
+    const Answer keys = run_program({"keys"}, scratch.path());
+    BOOST_CHECK_EQUAL(keys.code, 0);
+    BOOST_TEST(text_of_file(source_dir() / "docs/program.md").find(keys.out) != std::string::npos,
+               "docs/program.md is not up to date: put the output of `backsweep keys` there");
+    BOOST_TEST(run_program({"version"}, scratch.path()).out.find("backsweep 0.") == 0u);
+    BOOST_TEST(run_program({"version", "--json"}, scratch.path()).json().contains("compiler"));
+}

@@ -1,0 +1,59 @@
+#!/bin/sh
+# consumer.sh STEP BUILD WORK COMPONENTS
+# STEP install puts BUILD's package into WORK/prefix; cmake and pkg_config build the programs of project/ and the
+# examples of the README against it, and run them. COMPONENTS: those built, separated by semicolons.
+# SPDX-License-Identifier: MIT
+set -eu
+step=$1
+build=$2
+work=$3
+components=$4
+here=$(cd "$(dirname "$0")" && pwd)
+prefix=$work/prefix
+
+run() {
+    echo "+ $*"
+    "$@"
+}
+
+case $step in
+install)
+    rm -rf "$prefix"
+    run "$CMAKE" --install "$build" --prefix "$prefix" >/dev/null
+    ;;
+cmake)
+    rm -rf "$work/cmake"
+    run "$CMAKE" -S "$here/project" -B "$work/cmake" -G "$GENERATOR" "-DCMAKE_PREFIX_PATH=$prefix" \
+        "-DCMAKE_C_COMPILER=$CC" "-DCMAKE_CXX_COMPILER=$CXX" "-DCOMPONENTS=$components" >"$work/cmake.log" 2>&1 ||
+        { cat "$work/cmake.log"; exit 1; }
+    run "$CMAKE" --build "$work/cmake"
+    for program in "$work"/cmake/consumer_*; do run "$program"; done
+    ;;
+pkg_config)
+    mkdir -p "$work/pkg_config"
+    export PKG_CONFIG_PATH="$prefix/lib/pkgconfig" LD_LIBRARY_PATH="$prefix/lib"
+    for source in "$here"/project/*.c "$here"/project/*.cpp "$here"/*.c "$here"/*.cpp; do
+        [ -f "$source" ] || continue
+        name=$(basename "$source")
+        program=$work/pkg_config/consumer_${name%.*}
+        case $name in
+        nn.cpp) package=nn ;;
+        *.c) package=schedule ;;
+        *) package=chain ;;
+        esac
+        case ";$components;" in *";$package;"*) ;; *) continue ;; esac
+        case $name in
+        *.c) compiler="$CC -std=c99" ;;
+        *) compiler="$CXX -std=c++20" ;;
+        esac
+        # shellcheck disable=SC2046,SC2086
+        run $compiler -Wall -Wextra -Werror "$source" -o "$program" \
+            $(pkg-config --cflags --libs ${STATIC:+--static} "backsweep-$package")
+        run "$program"
+    done
+    ;;
+*)
+    echo "unknown step '$step'; one of: install, cmake, pkg_config"
+    exit 2
+    ;;
+esac

@@ -407,6 +407,8 @@ BOOST_AUTO_TEST_CASE(G33_window_longer_than_the_sequence) {
     const Network<double> network = build<double>(model());
     const auto longer = text.source<double>(2, 50), equal = text.source<double>(2, 7);
     BOOST_TEST(same_bits(trained<double>(network, longer, options(), 4), trained<double>(network, equal, options(), 4)));
+    TimeChain<double> chain(network, 1, 3);
+    BOOST_CHECK_EXCEPTION(chain.show(Window<double>{}), InvalidArgument, [](const Error& e) { return says(e, {"at least 1 step", "got 0"}); });
 }
 
 BOOST_AUTO_TEST_CASE(G11_constant_memory_over_400_windows) {
@@ -513,6 +515,34 @@ BOOST_AUTO_TEST_CASE(G08_gradients_of_the_first_layer) {
     }
     BOOST_TEST(same_bits(with, gradient(false, "store_all", 0)));
     BOOST_TEST(same_bits(with, gradient(false, "revolve", 2)));
+}
+
+// A frozen layer keeps its bits; what the others learn does not depend on the schedule.
+BOOST_AUTO_TEST_CASE(G08_trainable_sets) {
+    const Text text(1 + 3 * 40);
+    ModelSpec m;
+    m.layers = {EmbeddingSpec{"first", 12, 4, std::nullopt}, LstmSpec{"second", 4, 6, 1, true}, LstmSpec{"third", 6, 5, 1, true},
+                DenseSpec{"fourth", 5, 12, true}};
+    const Network<float> network = build<float>(m);
+    const auto source = text.source<float>(3, 20);
+    std::vector<float> start(static_cast<std::size_t>(network.parameters().size()));
+    network.start(9, start);
+    for (const std::vector<std::string>& frozen :
+         {std::vector<std::string>{}, {"second.*", "third.*", "fourth.*"}, {"first.*", "second.*", "third.*"}, {"first.*", "fourth.*"}}) {
+        TrainOptions o = options("store_all", 0);
+        if (!frozen.empty()) o.optimizer.groups = {ParameterGroup{.patterns = frozen, .rate_factor = 0.0}};
+        const std::vector<float> all = trained<float>(network, source, o, 3);
+        o.schedule.family = "revolve";
+        o.schedule.slots = 2;
+        BOOST_TEST(same_bits(all, trained<float>(network, source, o, 3)));
+        for (const ParameterView& v : network.parameters().views()) {
+            const std::string layer = v.name.substr(0, v.name.find('.')) + ".*";
+            const bool kept = std::find(frozen.begin(), frozen.end(), layer) != frozen.end();
+            const auto at = static_cast<std::size_t>(v.offset);
+            const bool same = std::memcmp(&start[at], &all[at], static_cast<std::size_t>(v.size()) * sizeof(float)) == 0;
+            BOOST_TEST(same == kept, v.name << (kept ? " moved though it is frozen" : " did not move"));
+        }
+    }
 }
 
 namespace {

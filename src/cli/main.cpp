@@ -1,6 +1,7 @@
 // The program `backsweep`: its command line and its exit codes.
 // 0: done; 2: what was given cannot be used, nothing was written; 1: the run failed; 130, 143: interrupted, snapshot
-// written. SPDX-License-Identifier: MIT
+// written.
+// SPDX-License-Identifier: MIT
 #include "backsweep/base/error.hpp"
 #include "base/build_info.hpp"
 #include "cli/commands.hpp"

@@ -446,6 +446,7 @@ BOOST_AUTO_TEST_CASE(illegal_streams) {
     refuses({save(0, ram(0)), advance(0, 3), turn(3), load(0, ram(0)), advance(0, 1), tape(1), reverse(1)},
             {"reverses fall one by one from x_3"});
     refuses({save(0, ram(0)), advance(0, 2), record(2), turn(3), reverse(2)}, {"links [0, 2) are not reversed yet"});
+    refuses({advance(0, 2), record(2), turn(3), reverse(2), save(3, ram(0))}, {"save x_3", "x is at nowhere"});
     refuses({save(0, ram(0)), {Verb::move, ram(0), ram(1), 0, {0, 0}}}, {"changes the tier"});
     refuses({record(0), stow(0, ram(0)), {Verb::move, ram(0), disk(0), 0, {0, 1}}}, {"only states are moved"});
     refuses({record(0), stow(0, ram(0)), {Verb::restart, ram(0), {}, 0, {1, 1}}}, {"offers no restart"});

@@ -5,6 +5,7 @@
 
 #include <Random123/philox.h>
 
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -18,6 +19,7 @@ public:
 
     /// 64 random bits at (step, element); step < 2^32.
     std::uint64_t bits(std::uint64_t step, std::uint64_t element) const noexcept {
+        assert(step >> 32 == 0);
         const r123::Philox4x32::ctr_type counter{{static_cast<std::uint32_t>(element),
                                                   static_cast<std::uint32_t>(element >> 32),
                                                   static_cast<std::uint32_t>(step), stream_}};

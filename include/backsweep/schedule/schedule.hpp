@@ -40,7 +40,7 @@ struct BACKSWEEP_API ScheduleOptions {
     Index period = 0;                ///< periodic: links between kept states
     std::string rule{};        ///< revolve: which optimal first advance is taken (fewest_writes, longest, shortest)
     bool loss = true;          ///< forward_only: record and drop every link (loss wanted) or only advance
-    bool needs_state = false;  ///< the chain's reverse reads the state before the link (Chain::needs_state)
+    bool needs_state = false;  ///< any family: the chain's reverse reads the state before the link (Chain::needs_state)
 
     /// Empty if valid, else what is wrong, what was given and what to do.
     std::string problem() const;

@@ -11,21 +11,37 @@ namespace backsweep {
 
 namespace {
 
+Index links_of(Index steps, Index chunk) { return steps < 1 ? 0 : 1 + (steps - 1) / chunk; }
+
+/// Elements up to the next multiple of 64 bytes.
+template <class Real>
+Index aligned(Index count) {
+    constexpr Index line = 64 / static_cast<Index>(sizeof(Real));
+    return (count + line - 1) / line * line;
+}
+
 /// Elements of the buffers of a time chain, from the layers' footprints alone.
 struct Elements {
-    Index flow = 0, workspace = 0, tape = 0;
+    Index flow = 0, workspace = 0;
+    std::vector<Index> tapes;  // where each layer's tape begins behind the carry; last, the end
 };
 
 template <class Real>
 Elements elements(const Network<Real>& network, Index steps, Index batch) {
     Elements e;
+    e.tapes.push_back(aligned<Real>(network.carry() * batch));
     for (Index l = 0; l < network.depth(); ++l) {
         const Footprint f = network.layer(l).footprint(steps, batch);
         e.flow = std::max({e.flow, f.inputs * steps * batch, f.outputs * steps * batch});
         e.workspace = std::max(e.workspace, f.workspace);
-        e.tape += f.tape;
+        e.tapes.push_back(e.tapes.back() + aligned<Real>(f.tape));
     }
     return e;
+}
+
+template <class Real>
+bool finite(const Real* x, Index count) {
+    return std::all_of(x, x + count, [](Real v) { return std::isfinite(v); });
 }
 
 }  // namespace
@@ -33,38 +49,11 @@ Elements elements(const Network<Real>& network, Index steps, Index batch) {
 template <class Real>
 TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk) {
     const Elements e = elements(network, std::min(chunk, steps), batch);
-    const Index carry = network.carry() * batch, links = (steps + chunk - 1) / chunk;
+    const Index carry = network.carry() * batch;
     const auto bytes = [](Index count) { return count * static_cast<std::int64_t>(sizeof(Real)); };
-    return {bytes(carry), bytes(carry + e.tape), bytes(2 * e.flow + carry + e.workspace),
-            links * static_cast<std::int64_t>(sizeof(double))};
+    return {bytes(carry), bytes(e.tapes.back()), bytes(2 * e.flow + carry + e.workspace),
+            links_of(steps, chunk) * static_cast<std::int64_t>(sizeof(double))};
 }
-
-template <class Real>
-struct TimeChain<Real>::Resting {
-    explicit Resting(const Network<Real>& network, Ledger& ledger)
-        : carry_in(Kind::tape, ledger),
-          execution(depth, plan(network)) {}
-
-    static std::unique_ptr<Schedule> plan(const Network<Real>& network) {
-        ScheduleOptions options;
-        options.family = "store_all";
-        options.steps = network.depth();
-        return make_schedule(options);
-    }
-
-    Buffer<Real> carry_in;
-    DepthChain<Real> depth;
-    Execution<DepthChain<Real>> execution;
-};
-
-template <class Real>
-TimeChain<Real>::Tape::Tape() noexcept = default;
-template <class Real>
-TimeChain<Real>::Tape::Tape(Tape&&) noexcept = default;
-template <class Real>
-typename TimeChain<Real>::Tape& TimeChain<Real>::Tape::operator=(Tape&&) noexcept = default;
-template <class Real>
-TimeChain<Real>::Tape::~Tape() = default;
 
 template <class Real>
 TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chunk, std::uint64_t seed, Ledger& ledger)
@@ -84,9 +73,6 @@ TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chun
 }
 
 template <class Real>
-TimeChain<Real>::~TimeChain() = default;
-
-template <class Real>
 void TimeChain<Real>::show(const Window<Real>& window) {
     if (window.steps < 1)
         throw InvalidArgument("a window has at least 1 step, got " + std::to_string(window.steps) +
@@ -103,7 +89,8 @@ void TimeChain<Real>::show(const Window<Real>& window) {
         throw InvalidArgument(
             "a model that starts with an embedding has no input gradient; leave input_gradient empty");
     window_ = window;
-    const Elements e = elements(*network_, std::min(chunk_, window.steps), batch_);
+    Elements e = elements(*network_, std::min(chunk_, window.steps), batch_);
+    tapes_ = std::move(e.tapes);
     flow_.reserve(e.flow);
     spare_.reserve(e.flow);
     workspace_.reserve(e.workspace);
@@ -140,7 +127,7 @@ double TimeChain<Real>::loss() const {
 
 template <class Real>
 std::optional<Index> TimeChain<Real>::length() const {
-    return (window_.steps + chunk_ - 1) / chunk_;
+    return links_of(window_.steps, chunk_);
 }
 
 template <class Real>
@@ -166,14 +153,12 @@ template <class Real>
 DepthFrame<Real> TimeChain<Real>::frame(Index link, const Real* carry_in) {
     DepthFrame<Real> f;
     f.network = network_;
-    f.ledger = ledger_;
     f.at = segment(link);
     f.parameters = parameters(link);
     f.carry_in = carry_in;
     f.carry_out = carry_.data();
     f.spare = &spare_;
     f.workspace = workspace_.data();
-    f.full_steps = std::min(chunk_, window_.steps);
     return f;
 }
 
@@ -202,22 +187,65 @@ Index TimeChain<Real>::advance(Range r, State& x) {
 }
 
 template <class Real>
+typename DepthChain<Real>::Tape TimeChain<Real>::tape_of(Index layer, Tape& tape) const {
+    return {tape.values.data() + tapes_[static_cast<std::size_t>(layer)]};
+}
+
+template <class Real>
 Index TimeChain<Real>::record(Range r, State& x, Tape& tape) {
-    if (!tape.resting_) tape.resting_ = std::make_unique<Resting>(*network_, *ledger_);
-    Resting& t = *tape.resting_;
-    t.carry_in = x.carry;
-    t.depth.frame() = frame(r.first, t.carry_in.data());
-    const Segment<Real>& at = t.depth.frame().at;
-    t.execution.forward(input(r.first, at.steps));
-    flow_ = std::move(t.execution.state().values);
+    tape.values.bind(Kind::tape, *ledger_);
+    tape.values.resize(tapes_.back());
+    std::copy(x.carry.begin(), x.carry.end(), tape.values.begin());
+    DepthChain<Real> depth;
+    depth.frame() = frame(r.first, tape.values.data());
+    auto flow = input(r.first, depth.frame().at.steps);
+    for (Index l = 0; l < network_->depth(); ++l) {
+        auto own = tape_of(l, tape);
+        depth.record({l, l + 1}, flow, own);
+    }
+    flow_ = std::move(flow.values);
+    if (!std::isfinite(log_[r.first])) not_finite(r.first, tape.values.data());
     x.carry.swap(carry_);
-    if (!std::isfinite(*at.loss))
-        throw NumericError(
-            "the loss of steps " + std::to_string(at.first) + " to " + std::to_string(at.first + at.steps - 1) +
-            " (link " + std::to_string(r.first) + ") is " + std::to_string(*at.loss) + " in layer '" +
-            network_->layer(network_->depth() - 1).name() +
-            "'; the link was not reversed and no parameter changed: lower the rate, clip, or look at the data there");
     return r.last;
+}
+
+/// Runs the link once more, layer by layer, to find where it begins.
+template <class Real>
+void TimeChain<Real>::not_finite(Index link, const Real* carry_in) {
+    DepthChain<Real> depth;
+    depth.frame() = frame(link, carry_in);
+    const Segment<Real>& at = depth.frame().at;
+    const double loss = log_[link];
+    Index step = at.first;
+    std::string where = "the state before it";
+    if (finite(carry_in, network_->carry() * batch_)) {
+        auto flow = input(link, at.steps);
+        Index l = 0;
+        for (; l < network_->depth(); ++l) {
+            const Index width = network_->layer(l).footprint(at.steps, batch_).outputs * batch_;
+            if (width == 0) break;
+            depth.advance({l, l + 1}, flow);
+            Index t = 0;
+            while (t < at.steps && finite(flow.values.data() + t * width, width)) ++t;
+            step = at.first + t;
+            if (t < at.steps) break;
+        }
+        where = "layer '" + network_->layer(l).name() + "'";
+        if (l + 1 == network_->depth()) {  // its inputs are finite: its targets, weights or sum are not
+            Buffer<Real> losses(at.steps * batch_, Kind::workspace, *ledger_);
+            depth.frame().at.losses = losses.data();
+            typename DepthChain<Real>::Tape tape;
+            Buffer<Real> memory(tapes_[static_cast<std::size_t>(l) + 1] - tapes_[static_cast<std::size_t>(l)], Kind::workspace, *ledger_);
+            tape.memory = memory.data();
+            depth.record({l, l + 1}, flow, tape);
+            Index t = 0;
+            while (t + 1 < at.steps && finite(losses.data() + t * batch_, batch_)) ++t;
+            step = at.first + t;
+        }
+    }
+    throw NumericError("the loss of steps " + std::to_string(at.first) + " to " + std::to_string(at.first + at.steps - 1) + " (link " +
+                       std::to_string(link) + ") is " + std::to_string(loss) + "; the first number that is not finite is at step " +
+                       std::to_string(step) + " in " + where + "; nothing was reversed there and no parameter changed");
 }
 
 template <class Real>
@@ -233,20 +261,25 @@ void TimeChain<Real>::seed(const State&, Adjoint& a) {
 template <class Real>
 void TimeChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
     if (!gradients_) throw InvalidArgument("reverse adds to the gradients, but none were given; call add_to() first");
-    Resting& t = *tape.resting_;
-    DepthFrame<Real>& f = t.depth.frame();
+    DepthChain<Real> depth;
+    DepthFrame<Real>& f = depth.frame();
+    f = frame(r.first, tape.values.data());
     f.gradients = gradients_;
     f.dcarry = a.carry.data();
     f.input_gradient = window_.input_gradient != nullptr;
-    t.execution.backward(typename DepthChain<Real>::Adjoint{std::move(flow_)});
-    flow_ = std::move(t.execution.adjoint().values);
+    typename DepthChain<Real>::Adjoint flow{std::move(flow_)};
+    for (Index l = network_->depth(); l-- > 0;) {
+        auto own = tape_of(l, tape);
+        depth.reverse({l, l + 1}, flow, own, flow);
+    }
+    flow_ = std::move(flow.values);
     if (f.input_gradient) {
         const Index width = network_->spec().inputs();
-        std::copy_n(flow_.data(), f.at.steps * batch_ * width,
-                    window_.input_gradient + r.first * chunk_ * batch_ * width);
+        std::copy_n(flow_.data(), f.at.steps * batch_ * width, window_.input_gradient + r.first * chunk_ * batch_ * width);
     }
 }
 
+static_assert(Chain<DepthChain<float>> && Chain<TimeChain<float>>);
 template class TimeChain<float>;
 template class TimeChain<double>;
 template TimeChainSizes time_chain_sizes(const Network<float>&, Index, Index, Index);

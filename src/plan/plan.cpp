@@ -119,10 +119,10 @@ Plan price(const Workload& workload, ScheduleOptions options) {
     if (options.family == "store_all") {
         tapes = links;
     } else if (options.family == "periodic") {
-        const Index blocks = (links + options.period - 1) / options.period;
+        const Index blocks = 1 + (links - 1) / options.period;
         states = blocks - 1;
         tapes = std::min(options.period, links);
-        advances = states * options.period;
+        advances = states == 0 ? 0 : states * options.period;
     } else if (options.family == "revolve") {
         states = std::min(options.slots, links - 1);
         advances = revolve_advances(links, options.slots);

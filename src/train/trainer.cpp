@@ -16,7 +16,7 @@ namespace backsweep {
 
 namespace {
 
-Index ceil_div(Index a, Index b) { return (a + b - 1) / b; }
+Index ceil_div(Index a, Index b) { return a < 1 ? 0 : 1 + (a - 1) / b; }
 
 /// A batch's share of what its losses are divided by under a mean; positions behind loss_from count, each by its weight.
 /// The shares of shards and micro-batches are added up; under `sum` the whole is 1.
@@ -141,7 +141,7 @@ Workload workload(const Network<Real>& network, const Source<Real>& source, cons
     const Cuts cuts(source.batch(), o.micro_batches, o.shards);
     const std::int64_t parameters = network.parameters().size() * static_cast<std::int64_t>(sizeof(Real));
     Workload w;
-    w.steps = source.window() + o.look_back;
+    w.steps = std::min(source.window() + std::min(o.look_back, source.length()), source.length());
     w.chunk = o.chunk;
     for (const Index size : cuts.sizes) {
         const TimeChainSizes s = time_chain_sizes(network, w.steps, size, o.chunk);
@@ -261,7 +261,7 @@ void Trainer<Real>::sweep(Shard& shard, double scale) {
         if (goes_on) {
             // The next window begins look_back steps before the end of this one, or where this one does.
             const Index next = std::max<Index>(0, batch.first + batch.steps - options_.look_back) - batch.first;
-            shard.run.watch(std::max<Index>(0, ceil_div(next, options_.chunk)), [&, m](const typename Shard::State& x) { shard.nexts[m] = x; });
+            shard.run.watch(ceil_div(next, options_.chunk), [&, m](const typename Shard::State& x) { shard.nexts[m] = x; });
         } else {
             shard.run.watch(-1, {});
         }

@@ -8,80 +8,14 @@
 #include "backsweep/schedule/periodic.hpp"
 #include "backsweep/schedule/revolve.hpp"
 #include "backsweep/schedule/store_all.hpp"
+#include "support/counted_heap.hpp"
 #include "support/toy_chains.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <memory>
-#include <new>
 #include <vector>
-
-namespace {
-
-std::atomic<std::int64_t> heap_live{0}, heap_peak{0};
-
-// The size stands in a block of its own before the memory, so that alignment is kept.
-constexpr std::size_t header = 64;
-
-void* counted_new(std::size_t size) {
-    const std::size_t whole = header + (size + header - 1) / header * header;
-    auto* const block = static_cast<std::byte*>(std::aligned_alloc(header, whole));
-    if (!block) throw std::bad_alloc();
-    *reinterpret_cast<std::size_t*>(block) = size;
-    const std::int64_t now = heap_live += static_cast<std::int64_t>(size);
-    std::int64_t seen = heap_peak;
-    while (seen < now && !heap_peak.compare_exchange_weak(seen, now)) {}
-    return block + header;
-}
-
-void counted_delete(void* memory) noexcept {
-    if (!memory) return;
-    std::byte* const block = static_cast<std::byte*>(memory) - header;
-    heap_live -= static_cast<std::int64_t>(*reinterpret_cast<std::size_t*>(block));
-    std::free(block);
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-    return counted_new(size);
-}
-void* operator new[](std::size_t size) {
-    return counted_new(size);
-}
-void* operator new(std::size_t size, std::align_val_t) {
-    return counted_new(size);
-}
-void* operator new[](std::size_t size, std::align_val_t) {
-    return counted_new(size);
-}
-void operator delete(void* p) noexcept {
-    counted_delete(p);
-}
-void operator delete[](void* p) noexcept {
-    counted_delete(p);
-}
-void operator delete(void* p, std::size_t) noexcept {
-    counted_delete(p);
-}
-void operator delete[](void* p, std::size_t) noexcept {
-    counted_delete(p);
-}
-void operator delete(void* p, std::align_val_t) noexcept {
-    counted_delete(p);
-}
-void operator delete[](void* p, std::align_val_t) noexcept {
-    counted_delete(p);
-}
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
-    counted_delete(p);
-}
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept {
-    counted_delete(p);
-}
 
 using namespace backsweep;
 

@@ -275,11 +275,36 @@ BOOST_AUTO_TEST_CASE(non_finite_loss_names_step_and_layer) {
         },
         NumericError, [](const NumericError& e) {
             const std::string text = e.what();
-            return text.find("steps 1006 to 1008") != std::string::npos && text.find("link 2") != std::string::npos &&
-                   text.find("layer") != std::string::npos;
+            return text.find("steps 1006 to 1008 (link 2) is inf") != std::string::npos &&
+                   text.find("at step 1007 in layer 'mean_squared_error'") != std::string::npos;
         });
     BOOST_TEST(counting.reversed == 1);  // link 3, behind it
     values[2 * 7] = 0.5;
+    inputs[3 * 4 + 1] = std::numeric_limits<double>::quiet_NaN();  // the state carries it on to the end
+    BOOST_CHECK_EXCEPTION(
+        {
+            run.forward();
+            run.backward();
+        },
+        NumericError, [](const NumericError& e) {
+            return std::string(e.what()).find("in the state before it") != std::string::npos;
+        });
+    const Network<double> wide = cpu::build<double>(real_model(2));
+    parameters.assign(static_cast<std::size_t>(wide.parameters().size()), 0.25);
+    gradients.assign(parameters.size(), 0.0);
+    TimeChain<double> deep(wide, 1, 32);
+    deep.show(window);
+    deep.use(parameters.data());
+    deep.add_to(gradients.data());
+    Execution<TimeChain<double>> whole(deep, make_schedule([] {
+                                           ScheduleOptions all = of("store_all");
+                                           all.steps = 1;
+                                           return all;
+                                       }()));
+    BOOST_CHECK_EXCEPTION(whole.forward(), NumericError, [](const NumericError& e) {
+        return std::string(e.what()).find("at step 1004 in layer 'rnn") != std::string::npos;
+    });
+    inputs[3 * 4 + 1] = 0.25;
     chain.show(window);
     run.forward();
     run.backward();

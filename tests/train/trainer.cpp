@@ -407,6 +407,13 @@ BOOST_AUTO_TEST_CASE(G33_window_longer_than_the_sequence) {
     const Network<double> network = build<double>(model());
     const auto longer = text.source<double>(2, 50), equal = text.source<double>(2, 7);
     BOOST_TEST(same_bits(trained<double>(network, longer, options(), 4), trained<double>(network, equal, options(), 4)));
+    Trainer<double> t(network, longer, options("revolve", 1));  // the plan is for the window that comes
+    t.run(1);
+    BOOST_TEST(t.measured().total() == t.plan().predicted.total());
+    TrainOptions all = options("store_all", 0);
+    all.chunk = 1000;
+    BOOST_TEST(Trainer<double>(network, longer, all).plan().predicted.time_axis() ==
+               Trainer<double>(network, equal, all).plan().predicted.time_axis());
     TimeChain<double> chain(network, 1, 3);
     BOOST_CHECK_EXCEPTION(chain.show(Window<double>{}), InvalidArgument, [](const Error& e) { return says(e, {"at least 1 step", "got 0"}); });
 }

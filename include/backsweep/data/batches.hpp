@@ -48,6 +48,8 @@ public:
     virtual Index window() const noexcept = 0;
     /// Windows of an epoch.
     virtual Index windows() const noexcept = 0;
+    /// Steps of the sequences: no window with its look-back is longer. An upper bound will do.
+    virtual Index length() const noexcept { return windows() * window(); }
     /// Pairs of input and target an epoch that fit into no window, because all sequences have the same length.
     virtual Index remainder() const noexcept = 0;
     /// Whether the sequences begin with this window, so that the carry starts anew.

@@ -86,13 +86,12 @@ public:
     const std::string& name() const noexcept override { return text_->path(); }
     Index batch() const noexcept override { return batch_; }
     Index window() const noexcept override { return window_; }
-    Index windows() const noexcept override { return (length_ + window_ - 1) / window_; }
+    Index windows() const noexcept override { return 1 + (length_ - 1) / window_; }
     Index remainder() const noexcept override { return part_.size() - 1 - batch_ * length_; }
     bool fresh(Index window) const noexcept override { return window % windows() == 0; }
     void read(const Cut& cut, Batch<Real>& batch) const override;
 
-    /// Steps of each stream.
-    Index length() const noexcept { return length_; }
+    Index length() const noexcept override { return length_; }
     const Vocabulary& vocabulary() const noexcept { return vocabulary_; }
 
 private:

@@ -14,7 +14,6 @@ namespace backsweep {
 template <class Real>
 struct DepthFrame {
     const Network<Real>* network = nullptr;
-    Ledger* ledger = nullptr;          ///< in which tapes are booked
     Segment<Real> at{};
     const Real* parameters = nullptr;  ///< flat
     Real* gradients = nullptr;         ///< flat, added to
@@ -23,7 +22,6 @@ struct DepthFrame {
     Real* dcarry = nullptr;            ///< reverse: in place, layer by layer
     Buffer<Real>* spare = nullptr;     ///< a second activation buffer
     Real* workspace = nullptr;
-    Index full_steps = 0;              ///< steps of a full chunk: tapes have room for them, so that any tape serves any chunk
     bool input_gradient = false;       ///< the first layer's dx is wanted: it stays in the adjoint
 };
 
@@ -35,13 +33,16 @@ public:
         Buffer<Real> values;
         friend void swap(State& a, State& b) noexcept { a.values.swap(b.values); }
     };
-    using Tape = Buffer<Real>;
+    /// Where a layer's tape lies: memory of the caller, with room for the layer's Footprint::tape.
+    struct Tape {
+        Real* memory = nullptr;
+    };
     using Adjoint = State;
 
     DepthFrame<Real>& frame() noexcept { return frame_; }
 
     std::optional<Index> length() const { return frame_.network->depth(); }
-    /// Empty: the caller hands the first layer's input to Execution::forward.
+    /// Empty: the caller hands the first layer's input over.
     State initial() const { return {}; }
 
     Index advance(Range r, State& x) {
@@ -50,10 +51,7 @@ public:
     }
 
     Index record(Range r, State& x, Tape& tape) {
-        tape.bind(Kind::tape, *frame_.ledger);
-        tape.reserve(frame_.network->layer(r.first).footprint(frame_.full_steps, frame_.at.batch).tape);
-        tape.resize(footprint(r.first).tape);
-        pass(r.first, x, tape.data(), &Layer<Real>::record);
+        pass(r.first, x, tape.memory, &Layer<Real>::record);
         return r.last;
     }
 
@@ -68,7 +66,7 @@ public:
         const Index parameters = f.network->parameter_offset(l), carry = f.network->carry_offset(l, f.at.batch);
         const bool wanted = size.inputs > 0 && (l > 0 || f.input_gradient);
         if (wanted) f.spare->resize(size.inputs * f.at.steps * f.at.batch);
-        layer.reverse({f.at, f.parameters + parameters, f.gradients + parameters, tape.data(), f.carry_in + carry,
+        layer.reverse({f.at, f.parameters + parameters, f.gradients + parameters, tape.memory, f.carry_in + carry,
                        size.outputs > 0 ? a.values.data() : nullptr, wanted ? f.spare->data() : nullptr, f.dcarry + carry, f.workspace});
         if (wanted) a.values.swap(*f.spare);
     }

@@ -1,5 +1,5 @@
 // The time axis: a chain whose link is a chunk of steps through all layers, for one shard of the batch.
-// The state is the carry of all layers in one block; the tape of a link is a resting Execution of its depth chain.
+// The state is the carry of all layers in one block, and so is the tape of a link: that carry, then every layer's tape.
 // Head and loss run in `record` only, which assigns the link's entry of a loss log.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -54,24 +54,17 @@ public:
         friend std::vector<Blob> blobs(State& x) { return backsweep::blobs(x.carry); }
         friend std::span<Real> values(State& x) { return x.carry.span(); }
     };
-    struct Resting;
-    /// Owns its depth chain, and keeps the carry before the chunk: the layers' reverse reads it.
-    class Tape {
-    public:
-        Tape() noexcept;
-        Tape(Tape&&) noexcept;
-        Tape& operator=(Tape&&) noexcept;
-        ~Tape();
-
-    private:
-        friend class TimeChain;
-        std::unique_ptr<Resting> resting_;
+    /// One block: the carry before the chunk, which the layers' reverse reads, then the tape of every layer. It has room for
+    /// a full chunk, so that any tape serves any link.
+    struct Tape {
+        Buffer<Real> values;
+        friend void swap(Tape& a, Tape& b) noexcept { a.values.swap(b.values); }
+        friend std::vector<Blob> blobs(Tape& tape) { return backsweep::blobs(tape.values); }
     };
     using Adjoint = State;
 
     /// `batch` sequences in chunks of `chunk` steps, booked in `ledger`. Throws InvalidArgument if one is below 1.
     TimeChain(const Network<Real>& network, Index batch, Index chunk, std::uint64_t seed = 0, Ledger& ledger = Ledger::process());
-    ~TimeChain();
     TimeChain(TimeChain&&) = delete;
     TimeChain& operator=(TimeChain&&) = delete;
 
@@ -104,7 +97,7 @@ public:
     std::optional<Index> length() const;
     State initial() const { return start_ ? *start_ : zero(); }
     Index advance(Range r, State& x);
-    /// Throws NumericError if the link's loss is not finite.
+    /// Throws NumericError if the link's loss is not finite: it names the first step and layer with a number that is not.
     Index record(Range r, State& x, Tape& tape);
     void seed(const State& x, Adjoint& a);
     void reverse(Range r, State& x, Tape& tape, Adjoint& a);
@@ -112,6 +105,8 @@ public:
 private:
     Segment<Real> segment(Index link);
     DepthFrame<Real> frame(Index link, const Real* carry_in);
+    typename DepthChain<Real>::Tape tape_of(Index layer, Tape& tape) const;
+    [[noreturn]] void not_finite(Index link, const Real* carry_in);
     typename DepthChain<Real>::State input(Index link, Index steps);
     const Real* parameters(Index link) const { return versions_.empty() ? parameters_ : versions_[static_cast<std::size_t>(link)]; }
 
@@ -129,6 +124,7 @@ private:
     Buffer<Real> carry_;         // the other carry block
     Buffer<Real> workspace_;     // scratch of one layer call
     Buffer<double> log_;
+    std::vector<Index> tapes_;  // where each layer's tape begins in a Tape; last, the end
 };
 
 }  // namespace backsweep

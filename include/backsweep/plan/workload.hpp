@@ -25,7 +25,7 @@ struct BACKSWEEP_API Workload {
     double record = 1.0;
     double reverse = 2.0;
 
-    Index links() const noexcept { return (steps + chunk - 1) / chunk; }
+    Index links() const noexcept { return steps < 1 || chunk < 1 ? 0 : 1 + (steps - 1) / chunk; }
     /// Empty if valid, else what is wrong, what was given and what to do.
     std::string problem() const;
 };

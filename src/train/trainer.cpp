@@ -356,12 +356,17 @@ Bytes Trainer<Real>::live() const {
 
 template <class Real>
 std::span<const Real> Trainer<Real>::carry(Index micro_batch, Index shard) const {
-    return shards_.at(static_cast<std::size_t>(shard))->starts.at(static_cast<std::size_t>(micro_batch)).carry.span();
+    const Index shards = static_cast<Index>(shards_.size()), micro_batches = options_.carry ? options_.micro_batches : 0;
+    if (micro_batch < 0 || micro_batch >= micro_batches || shard < 0 || shard >= shards)
+        throw InvalidArgument("there is no carry of micro-batch " + std::to_string(micro_batch) + ", shard " + std::to_string(shard) +
+                              ": this run keeps " + std::to_string(micro_batches) + " x " + std::to_string(shards));
+    return shards_[static_cast<std::size_t>(shard)]->starts[static_cast<std::size_t>(micro_batch)].carry.span();
 }
 
 template <class Real>
 std::span<Real> Trainer<Real>::carry(Index micro_batch, Index shard) {
-    return shards_.at(static_cast<std::size_t>(shard))->starts.at(static_cast<std::size_t>(micro_batch)).carry.span();
+    const std::span<const Real> kept = std::as_const(*this).carry(micro_batch, shard);
+    return {const_cast<Real*>(kept.data()), kept.size()};
 }
 
 namespace {

@@ -317,6 +317,10 @@ BOOST_AUTO_TEST_CASE(options_that_cannot_be_met_are_refused_by_name) {
     o = options();
     o.budget.ram = 0;
     refused(o, {"ram", "at least 1 byte"});
+    o = options();
+    o.carry = false;
+    const Trainer<float> t(network, source, o);
+    BOOST_CHECK_EXCEPTION(t.carry(0, 0), InvalidArgument, [](const Error& e) { return says(e, {"no carry", "keeps 0 x 4"}); });
 }
 
 namespace {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -182,5 +183,18 @@ int main(int argc, char** argv) {
                 all.gradient_bits == few.gradient_bits ? "equal" : "DIFFER", all.loss == few.loss ? "equal" : "DIFFER");
     std::printf("phi = advance / (record + reverse) = %.3f; time ratio %.3f; ratio / (1 + phi) = %.3f (claim: at most 1.05)\n", phi,
                 median(ratios), median(ratios) / (1.0 + phi));
-    return all.gradient_bits == few.gradient_bits && all.loss == few.loss ? 0 : 1;
+    const auto near_resident = [](const Result& r) {
+        return std::abs(static_cast<double>(r.resident - r.predicted)) <= 0.1 * static_cast<double>(r.predicted);
+    };
+    bool good = true;
+    const auto claim = [&](bool holds, const char* what) {
+        if (!holds) std::printf("NOT MET: %s\n", what);
+        good = good && holds;
+    };
+    claim(all.gradient_bits == few.gradient_bits && all.loss == few.loss, "equal bits");
+    claim(share <= 0.01, "a hundredth of the bytes");
+    claim(all.predicted == all.measured && few.predicted == few.measured, "predicted = measured");
+    claim(near_resident(all) && near_resident(few), "resident memory within 10 % of the prediction");
+    claim(median(ratios) <= 1.05 * (1.0 + phi), "time ratio at most 1.05 (1 + phi)");
+    return good ? 0 : 1;
 }

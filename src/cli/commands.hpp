@@ -5,7 +5,6 @@
 
 #include "backsweep/base/range.hpp"
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -35,7 +34,7 @@ struct SampleArguments {
     std::filesystem::path run;
     Index bytes = 500;
     double temperature = 1.0;  ///< 0: always the likeliest
-    std::uint64_t seed = 1;
+    Index seed = 1;
     std::string prompt = "\n";
     bool json = false;
 };
@@ -52,5 +51,8 @@ int plan(const PlanArguments& arguments);
 
 /// Warnings go to standard error, one a line.
 void warn(const std::vector<std::string>& warnings);
+
+/// Throws InvalidArgument, naming argument, value and range.
+void require_within(const char* argument, Index value, Index least, Index most);
 
 }  // namespace backsweep::cli

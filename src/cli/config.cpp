@@ -23,6 +23,10 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+// Ranges of integers end where products of them (updates of an epoch, bytes of a window) could overflow.
+constexpr double most_updates = 1e12, most_epochs = 1e6, most_steps = 1e9, most_wide = 1e6, most_layers = 1e4,
+                 most_threads = 1024, most_bytes = 1e18;
+
 Domain at_least(double least) {
     return {.kind = Domain::Kind::number, .least = least, .most = infinity};
 }
@@ -32,8 +36,11 @@ Domain above(double least) {
 Domain between(double least, double most) {
     return {.kind = Domain::Kind::number, .least = least, .most = most};
 }
+Domain fraction() {
+    return {.kind = Domain::Kind::number, .least = 0.0, .most = 1.0, .below = true};
+}
 Domain size() {
-    return {.kind = Domain::Kind::bytes, .least = 1.0, .most = infinity};
+    return {.kind = Domain::Kind::bytes, .least = 1.0, .most = most_bytes};
 }
 Domain flag() {
     return {.kind = Domain::Kind::flag};
@@ -122,6 +129,7 @@ Field predicted(Config& c) {
 
 std::vector<Key> make_table() {
     using F = Field;
+    const Domain seconds{.kind = Domain::Kind::number, .least = 0.0, .most = 1e9, .open = true};
     const Domain families = one_of({"auto", "store_all", "periodic", "revolve"});
     const Domain rules = one_of({"fewest_writes", "longest", "shortest"});
     std::vector<Key> table{
@@ -130,49 +138,53 @@ std::vector<Key> make_table() {
         {"data.path", [](Config& c) -> F { return &c.data.path; }, path(),
          "the text; relative to the file's folder (in `--set`: to the current one)", only_text, true, true},
         {"data.checksum", [](Config& c) -> F { return &c.data.checksum; }, text(),
-         "of the text, as the manifest of a run has it; a text with another one is refused", only_text, false, true},
+         "of the text, as the manifest of a run has it; a text with another one is refused", only_text},
         {"data.split", [](Config& c) -> F { return &c.data.split; }, numbers(),
          "percent of the text for training, validation and test", only_text},
         {"data.vocabulary", [](Config& c) -> F { return &c.data.vocabulary; }, text(),
          "which bytes are tokens: `occurring`, `all`, or the bytes in rising order as hexadecimal digits", only_text},
-        {"data.batch", [](Config& c) -> F { return &c.data.batch; }, at_least(1), "sequences side by side"},
-        {"data.window", [](Config& c) -> F { return &c.data.window; }, at_least(1),
+        {"data.batch", [](Config& c) -> F { return &c.data.batch; }, between(1, most_wide), "sequences side by side"},
+        {"data.window", [](Config& c) -> F { return &c.data.window; }, between(1, most_steps),
          "steps of an update (k1); the last window of an epoch may be shorter", not_copy},
-        {"data.delay", [](Config& c) -> F { return &c.data.delay; }, at_least(1), "steps between seeing and repeating",
+        {"data.delay", [](Config& c) -> F { return &c.data.delay; }, between(1, most_steps),
+         "steps between seeing and repeating", only_copy},
+        {"data.length", [](Config& c) -> F { return &c.data.length; }, between(1, most_steps), "symbols to remember",
          only_copy},
-        {"data.length", [](Config& c) -> F { return &c.data.length; }, at_least(1), "symbols to remember", only_copy},
-        {"data.symbols", [](Config& c) -> F { return &c.data.symbols; }, at_least(1), "different symbols", only_copy},
-        {"data.windows", [](Config& c) -> F { return &c.data.windows; }, at_least(1),
+        {"data.symbols", [](Config& c) -> F { return &c.data.symbols; }, between(1, most_wide), "different symbols",
+         only_copy},
+        {"data.windows", [](Config& c) -> F { return &c.data.windows; }, between(1, most_steps),
          "windows that are called an epoch", only_made},
         {"data.seed", [](Config& c) -> F { return &c.data.seed; }, at_least(0), "of the made sequences", only_made},
 
-        {"model.embedding", [](Config& c) -> F { return &c.model.embedding; }, at_least(1), "features of a token",
-         with_tokens},
-        {"model.hidden", [](Config& c) -> F { return &c.model.hidden; }, at_least(1), "features of each LSTM layer"},
-        {"model.layers", [](Config& c) -> F { return &c.model.layers; }, at_least(1), "stacked LSTM layers"},
+        {"model.embedding", [](Config& c) -> F { return &c.model.embedding; }, between(1, most_wide),
+         "features of a token", with_tokens},
+        {"model.hidden", [](Config& c) -> F { return &c.model.hidden; }, between(1, most_wide),
+         "features of each LSTM layer"},
+        {"model.layers", [](Config& c) -> F { return &c.model.layers; }, between(1, most_layers),
+         "stacked LSTM layers"},
         {"model.bias", [](Config& c) -> F { return &c.model.bias; }, flag(), "whether LSTM and head have biases"},
 
-        {"train.updates", [](Config& c) -> F { return &c.train.updates; }, at_least(1),
+        {"train.updates", [](Config& c) -> F { return &c.train.updates; }, between(1, most_updates),
          "stop after so many updates; one of the three limits is needed, the first one reached counts", nullptr, false,
          true},
-        {"train.epochs", [](Config& c) -> F { return &c.train.epochs; }, at_least(1), "stop after so many epochs",
-         nullptr, false, true},
-        {"train.seconds", [](Config& c) -> F { return &c.train.seconds; }, above(0.0),
+        {"train.epochs", [](Config& c) -> F { return &c.train.epochs; }, between(1, most_epochs),
+         "stop after so many epochs", nullptr, false, true},
+        {"train.seconds", [](Config& c) -> F { return &c.train.seconds; }, seconds,
          "stop after so many seconds of training, evaluation and snapshots not counted", nullptr, false, true},
-        {"train.look_back", [](Config& c) -> F { return &c.train.look_back; }, at_least(0),
+        {"train.look_back", [](Config& c) -> F { return &c.train.look_back; }, between(0, most_steps),
          "steps before an update's own that its gradient reaches back (k2 - k1)", with_carry},
         {"train.look_back_form", [](Config& c) -> F { return &c.train.look_back_form; }, one_of({"recompute", "once"}),
          "through the window run again with the present parameters, or each step with those of its first run",
          with_look_back},
         {"train.carry", [](Config& c) -> F { return &c.train.carry; }, flag(),
          "the state goes on from window to window", with_streams},
-        {"train.chunk", [](Config& c) -> F { return &c.train.chunk; }, at_least(1),
+        {"train.chunk", [](Config& c) -> F { return &c.train.chunk; }, between(1, most_steps),
          "steps of a link: what is stored and recomputed as one"},
-        {"train.shards", [](Config& c) -> F { return &c.train.shards; }, at_least(0),
+        {"train.shards", [](Config& c) -> F { return &c.train.shards; }, between(0, most_wide),
          "parts of the batch that sweep side by side; 0: min(batch, 4). Bits depend on it"},
-        {"train.threads", [](Config& c) -> F { return &c.train.threads; }, at_least(1), "bits do not depend on it",
-         nullptr, false, true},
-        {"train.micro_batches", [](Config& c) -> F { return &c.train.micro_batches; }, at_least(1),
+        {"train.threads", [](Config& c) -> F { return &c.train.threads; }, between(1, most_threads),
+         "bits do not depend on it", nullptr, false, true},
+        {"train.micro_batches", [](Config& c) -> F { return &c.train.micro_batches; }, between(1, most_wide),
          "parts of the batch that sweep one after the other; divides the batch"},
         {"train.seed", [](Config& c) -> F { return &c.train.seed; }, at_least(0), "of the starting parameters"},
         {"train.precision", [](Config& c) -> F { return &c.train.precision; }, one_of({"float", "double"}),
@@ -188,10 +200,10 @@ std::vector<Key> make_table() {
          "of sgd's momentum", with_momentum},
         {"optimizer.nesterov", [](Config& c) -> F { return &c.optimizer.nesterov; }, flag(),
          "sgd: look ahead along the momentum", with_momentum},
-        {"optimizer.beta1", [](Config& c) -> F { return &c.optimizer.beta1; }, between(0.0, 1.0),
-         "decay of the first moment", only_adam},
-        {"optimizer.beta2", [](Config& c) -> F { return &c.optimizer.beta2; }, between(0.0, 1.0),
-         "decay of the second moment", only_adam},
+        {"optimizer.beta1", [](Config& c) -> F { return &c.optimizer.beta1; }, fraction(), "decay of the first moment",
+         only_adam},
+        {"optimizer.beta2", [](Config& c) -> F { return &c.optimizer.beta2; }, fraction(), "decay of the second moment",
+         only_adam},
         {"optimizer.epsilon", [](Config& c) -> F { return &c.optimizer.epsilon; }, at_least(0.0),
          "added to the root of the second moment", only_adam},
         {"optimizer.amsgrad", [](Config& c) -> F { return &c.optimizer.amsgrad; }, flag(),
@@ -205,9 +217,9 @@ std::vector<Key> make_table() {
          "of the rate behind the warm-up; annealing rises again behind rate.length"},
         {"rate.floor", [](Config& c) -> F { return &c.rate.floor; }, at_least(0.0), "the least rate of the curve",
          with_curve},
-        {"rate.length", [](Config& c) -> F { return &c.rate.length; }, at_least(1),
+        {"rate.length", [](Config& c) -> F { return &c.rate.length; }, between(1, most_updates),
          "updates until the floor; not given: those of the run", with_curve},
-        {"rate.warm_up", [](Config& c) -> F { return &c.rate.warm_up; }, at_least(0),
+        {"rate.warm_up", [](Config& c) -> F { return &c.rate.warm_up; }, between(0, most_updates),
          "updates over which the rate rises"},
         {"rate.warm_up_from", [](Config& c) -> F { return &c.rate.warm_up_from; }, between(0.0, 1.0),
          "where it starts, a fraction of the highest", with_warm_up},
@@ -222,40 +234,43 @@ std::vector<Key> make_table() {
 
         {"schedule.family", [](Config& c) -> F { return &c.schedule.family; }, families,
          "`auto`: the cheapest that fits [memory]"},
-        {"schedule.slots", [](Config& c) -> F { return &c.schedule.slots; }, at_least(1),
+        {"schedule.slots", [](Config& c) -> F { return &c.schedule.slots; }, between(1, most_steps),
          "states that may be kept, x_0 included", only_revolve, true},
-        {"schedule.period", [](Config& c) -> F { return &c.schedule.period; }, at_least(1), "links between kept states",
-         only_periodic, true},
+        {"schedule.period", [](Config& c) -> F { return &c.schedule.period; }, between(1, most_steps),
+         "links between kept states", only_periodic, true},
         {"schedule.rule", [](Config& c) -> F { return &c.schedule.rule; }, rules,
          "which of the optimal first advances is taken", only_revolve},
 
         {"output.folder", [](Config& c) -> F { return &c.output.folder; }, path(),
          "of the run (or `--out`); not given: runs/ and the file's name", nullptr, false, true},
-        {"output.snapshot_every", [](Config& c) -> F { return &c.output.snapshot_every; }, at_least(0),
+        {"output.snapshot_every", [](Config& c) -> F { return &c.output.snapshot_every; }, between(0, most_updates),
          "updates between snapshots; 0: at the end only", nullptr, false, true},
-        {"output.keep", [](Config& c) -> F { return &c.output.keep; }, at_least(2), "snapshots that are kept", nullptr,
-         false, true},
-        {"output.eval_every", [](Config& c) -> F { return &c.output.eval_every; }, at_least(0),
+        {"output.keep", [](Config& c) -> F { return &c.output.keep; }, between(2, most_updates),
+         "snapshots that are kept", nullptr, false, true},
+        {"output.eval_every", [](Config& c) -> F { return &c.output.eval_every; }, between(0, most_updates),
          "updates between evaluations on the validation part; 0: at the end only", with_valid, false, true},
 
         {"plan.family", [](Config& c) -> F { return &c.plan.schedule.family; },
          one_of({"store_all", "periodic", "revolve"}), "the pinned schedule"},
-        {"plan.slots", [](Config& c) -> F { return &c.plan.schedule.slots; }, at_least(1), "its slots"},
-        {"plan.period", [](Config& c) -> F { return &c.plan.schedule.period; }, at_least(1), "its period"},
+        {"plan.slots", [](Config& c) -> F { return &c.plan.schedule.slots; }, between(1, most_steps), "its slots"},
+        {"plan.period", [](Config& c) -> F { return &c.plan.schedule.period; }, between(1, most_steps), "its period"},
         {"plan.rule", [](Config& c) -> F { return &c.plan.schedule.rule; }, rules, "its rule"},
-        {"plan.links", [](Config& c) -> F { return &c.plan.schedule.steps; }, at_least(1), "links of a full window"},
-        {"plan.chunk", [](Config& c) -> F { return &c.plan.chunk; }, at_least(1), "steps of a link"},
-        {"plan.advances", [](Config& c) -> F { return &c.plan.advances; }, at_least(0), "links advanced an update"},
-        {"plan.recorded", [](Config& c) -> F { return &c.plan.recorded; }, at_least(0), "links recorded an update"},
+        {"plan.links", [](Config& c) -> F { return &c.plan.schedule.steps; }, between(1, most_steps),
+         "links of a full window"},
+        {"plan.chunk", [](Config& c) -> F { return &c.plan.chunk; }, between(1, most_steps), "steps of a link"},
+        {"plan.advances", [](Config& c) -> F { return &c.plan.advances; }, between(0, most_bytes),
+         "links advanced an update"},
+        {"plan.recorded", [](Config& c) -> F { return &c.plan.recorded; }, between(0, most_bytes),
+         "links recorded an update"},
         {"plan.cost", [](Config& c) -> F { return &c.plan.cost; }, at_least(0.0), "in advances"},
-        {"plan.bytes.parameters", predicted<Kind::parameters>, at_least(0), "predicted peak"},
-        {"plan.bytes.gradients", predicted<Kind::gradients>, at_least(0), "predicted peak"},
-        {"plan.bytes.moments", predicted<Kind::moments>, at_least(0), "predicted peak"},
-        {"plan.bytes.carry", predicted<Kind::carry>, at_least(0), "predicted peak"},
-        {"plan.bytes.slots", predicted<Kind::slots>, at_least(0), "predicted peak"},
-        {"plan.bytes.tape", predicted<Kind::tape>, at_least(0), "predicted peak"},
-        {"plan.bytes.log", predicted<Kind::log>, at_least(0), "predicted peak"},
-        {"plan.bytes.workspace", predicted<Kind::workspace>, at_least(0), "predicted peak"},
+        {"plan.bytes.parameters", predicted<Kind::parameters>, between(0, most_bytes), "predicted peak"},
+        {"plan.bytes.gradients", predicted<Kind::gradients>, between(0, most_bytes), "predicted peak"},
+        {"plan.bytes.moments", predicted<Kind::moments>, between(0, most_bytes), "predicted peak"},
+        {"plan.bytes.carry", predicted<Kind::carry>, between(0, most_bytes), "predicted peak"},
+        {"plan.bytes.slots", predicted<Kind::slots>, between(0, most_bytes), "predicted peak"},
+        {"plan.bytes.tape", predicted<Kind::tape>, between(0, most_bytes), "predicted peak"},
+        {"plan.bytes.log", predicted<Kind::log>, between(0, most_bytes), "predicted peak"},
+        {"plan.bytes.workspace", predicted<Kind::workspace>, between(0, most_bytes), "predicted peak"},
     };
     for (Key& key : table) {
         if (!key.name.starts_with("plan.")) continue;
@@ -303,7 +318,7 @@ std::string toml_string(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') out += '\\';
-        if (static_cast<unsigned char>(c) < 0x20)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
             out += fmt::format("\\u{:04x}", static_cast<int>(c));
         else
             out += c;
@@ -323,6 +338,21 @@ Field field_of(const Key& key, const Config& config) {
 
 [[noreturn]] void refuse(const std::string& place, const std::string& why) {
     throw InvalidArgument(place + ": " + why);
+}
+
+/// Refuses what no machine holds, so that no count of bytes overflows.
+void check_extent(const Config& c) {
+    const auto real = [](Index x) { return static_cast<double>(x); };
+    const double steps = c.data.kind == "copy" ? real(c.data.delay) + 2.0 * real(c.data.length) : real(c.data.window),
+                 features =
+                     real(c.model.layers) * real(c.model.hidden) + real(c.model.embedding) + real(c.data.symbols);
+    const double activations = real(c.data.batch) * (steps + real(c.train.look_back) + real(c.train.chunk)) * features,
+                 weights = features * (real(c.model.hidden) + real(c.model.embedding));
+    if (std::max(activations, weights) > 1e15)
+        throw InvalidArgument(fmt::format(
+            "data.batch = {}, windows of {:.0f} steps (train.look_back = {}, train.chunk = {}), model.hidden = {}, "
+            "model.layers = {} and model.embedding = {} together are more than 1e15 numbers; make some of them smaller",
+            c.data.batch, steps, c.train.look_back, c.train.chunk, c.model.hidden, c.model.layers, c.model.embedding));
 }
 
 /// Writes the value into the field, or says why it cannot.
@@ -361,7 +391,10 @@ void assign(const Key& key, Config& config, const Given& given) {
             std::find(domain.choices.begin(), domain.choices.end(), *words) == domain.choices.end())
             wrong("is unknown");
         if (words->empty()) wrong("is empty");
-        **to_text = domain.kind == Domain::Kind::path ? (given.base / *words).lexically_normal().string() : *words;
+        std::string is_now =
+            domain.kind == Domain::Kind::path ? (given.base / *words).lexically_normal().string() : *words;
+        if (!is_utf8(is_now)) wrong("is no UTF-8");
+        **to_text = std::move(is_now);
     } else if (auto* const* to_list = std::get_if<std::vector<double>*>(&field)) {
         const auto* list = std::get_if<std::vector<double>>(&is);
         if (!list) wrong("has the wrong type");
@@ -374,10 +407,27 @@ void assign(const Key& key, Config& config, const Given& given) {
 
 }  // namespace
 
+bool is_utf8(std::string_view text) noexcept {
+    const auto at = [&](std::size_t k) { return k < text.size() ? static_cast<unsigned char>(text[k]) : 0u; };
+    for (std::size_t k = 0; k < text.size();) {
+        const unsigned first = at(k), second = at(k + 1);
+        const std::size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+        if (length == 0 || first > 0xf4) return false;
+        for (std::size_t j = 1; j < length; ++j)
+            if ((at(k + j) & 0xc0) != 0x80) return false;
+        // Longer than needed, half of a surrogate pair, above U+10FFFF.
+        if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
+            (first == 0xf4 && second > 0x8f))
+            return false;
+        k += length;
+    }
+    return true;
+}
+
 std::string Domain::in_words(const Field& field) const {
     const auto range = [&](const char* what) {
-        return fmt::format("{} in {}{}, {}", what, open ? '(' : '[', least,
-                           std::isinf(most) ? "inf)" : fmt::format("{}]", most));
+        return fmt::format("{} in {}{}, {}{}", what, open ? '(' : '[', least, most,
+                           below || std::isinf(most) ? ')' : ']');
     };
     switch (kind) {
         case Kind::flag:
@@ -441,6 +491,19 @@ std::string nearest_key(std::string_view name) {
     return std::string(nearest);
 }
 
+bool is_table(std::string_view name) {
+    const auto all = keys();
+    return std::any_of(all.begin(), all.end(), [&](const Key& k) { return table_and_leaf(k.name).first == name; });
+}
+
+std::string nearest_table(std::string_view name) {
+    const auto all = keys();
+    const auto away = [&](const Key& k) { return edits(name, table_and_leaf(k.name).first); };
+    const auto least =
+        std::min_element(all.begin(), all.end(), [&](const Key& a, const Key& b) { return away(a) < away(b); });
+    return std::string(table_and_leaf(least->name).first);
+}
+
 Loaded configure(std::span<const Given> given) {
     Loaded loaded;
     Config& config = loaded.config;
@@ -461,6 +524,7 @@ Loaded configure(std::span<const Given> given) {
     const Config::Train& train = config.train;
     if (train.updates == 0 && train.epochs == 0 && train.seconds == 0.0)
         throw InvalidArgument("no limit is given: set train.updates, train.epochs or train.seconds");
+    check_extent(config);
     return loaded;
 }
 
@@ -479,7 +543,7 @@ std::string to_toml(const Config& config) {
 
 std::string difference(const Config& then, const Config& now) {
     for (const Key& key : keys()) {
-        if (key.may_change || key.written) continue;
+        if (key.may_change || (key.written && !now.pinned())) continue;
         const auto value = [&](const Config& c) {
             return !key.has_effect(c) ? std::string("without effect")
                    : !key.is_set(c)   ? std::string("not given")

@@ -87,10 +87,11 @@ struct Domain {
     enum class Kind { flag, number, bytes, choice, text, path, numbers };
     Kind kind = Kind::text;
     double least = 0.0, most = 0.0;  ///< numbers
-    bool open = false;               ///< `least` itself is out; `most` is always in, unless infinite
+    bool open = false;               ///< `least` itself is out
+    bool below = false;              ///< `most` itself is out
     std::vector<std::string> choices{};
 
-    bool holds(double x) const noexcept { return (open ? x > least : x >= least) && x <= most; }
+    bool holds(double x) const noexcept { return (open ? x > least : x >= least) && (below ? x < most : x <= most); }
     /// "integer in [1, inf)", "one of: text, adding, copy".
     std::string in_words(const Field& field) const;
 };
@@ -119,6 +120,11 @@ std::span<const Key> keys();
 /// The known name that a mistyped one most likely means.
 std::string nearest_key(std::string_view name);
 
+/// Whether keys stand in this table: "data".
+bool is_table(std::string_view name);
+/// The known table that a mistyped one most likely means.
+std::string nearest_table(std::string_view name);
+
 /// A configuration, and where each key that was given stands.
 struct Loaded {
     Config config;
@@ -133,11 +139,14 @@ Loaded configure(std::span<const Given> given);
 std::string to_toml(const Config& config);
 
 /// The first key, not one that may change, whose values differ in two runs; empty if none: "data.window: 64 then, 32
-/// now".
+/// now". The plan counts where it is pinned now.
 std::string difference(const Config& then, const Config& now);
 
 /// The table of docs/program.md.
 std::string keys_as_markdown();
+
+/// Whether these bytes are a text: snapshots, TOML and JSON hold no other.
+bool is_utf8(std::string_view text) noexcept;
 
 /// "2 MiB" -> 2097152; -1 if it is no size.
 std::int64_t bytes_from(std::string_view words) noexcept;

@@ -30,7 +30,7 @@ int eval(const EvalArguments& arguments) {
         using Real = decltype(real);
         const Network<Real> network = build<Real>(model, run.config.train.device);
         std::vector<Real> parameters(static_cast<std::size_t>(network.parameters().size()));
-        run.snapshot.read_parameters<Real>(network.parameters(), parameters);
+        run.read_parameters<Real>(network.parameters(), parameters);
         std::vector<PartLoss> losses;
         for (const std::string& part : parts) {
             const auto source = make_source<Real>(run.config.data, data, part);
@@ -38,7 +38,7 @@ int eval(const EvalArguments& arguments) {
             losses.push_back({part, evaluate<Real>(network, parameters, *source, o.chunk, o.shards, o.threads, o.carry),
                               has_bits(run.config)});
         }
-        fmt::print("{}", arguments.json ? as_json(losses, run.snapshot.update, run.snapshot.source) : as_text(losses));
+        fmt::print("{}", arguments.json ? as_json(losses, run.snapshot.update, run.path.string()) : as_text(losses));
         return 0;
     });
 }

@@ -12,13 +12,23 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <iostream>
+#include <new>
 
 namespace backsweep::cli {
 
 void warn(const std::vector<std::string>& warnings) {
     for (const std::string& warning : warnings) fmt::print(stderr, "backsweep: warning: {}\n", warning);
+}
+
+void require_within(const char* argument, Index value, Index least, Index most) {
+    if (value < least || value > most)
+        throw InvalidArgument(fmt::format("{} wants an integer in [{}, {}], got {}", argument, least, most, value));
 }
 
 namespace {
@@ -75,6 +85,12 @@ int run(int count, char** words) {
     with_json(version_command, version_json);
     CLI::App* keys_command = app.add_subcommand("keys", "all keys of a configuration, as a Markdown table");
 
+    const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+    if (count > 1 && words[1][0] != '-' &&
+        std::none_of(commands.begin(), commands.end(), [&](const CLI::App* c) { return c->get_name() == words[1]; })) {
+        fmt::print(stderr, "backsweep: unknown command '{}'; --help lists them\n", words[1]);
+        return bad_input;
+    }
     try {
         app.parse(count, words);
     } catch (const CLI::ParseError& error) {
@@ -98,10 +114,24 @@ int run(int count, char** words) {
     } catch (const NoPlan& error) {
         fmt::print(stderr, "backsweep: {}\n", error.what());
         return bad_input;
+    } catch (const std::bad_alloc&) {
+        fmt::print(stderr, "backsweep: the system has too little memory for this model and data; make them smaller\n");
+        return failed;
     } catch (const std::exception& error) {
         fmt::print(stderr, "backsweep: {}\n", error.what());
         return failed;
     }
+}
+
+/// The code, or that of a failure if the answer did not get out.
+int flushed(int code) {
+    errno = 0;
+    std::cout.flush();
+    const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout;
+    if (!lost || code != 0) return code;
+    fmt::print(stderr, "backsweep: cannot write to standard output: {}\n",
+               errno != 0 ? std::strerror(errno) : "an earlier write failed");
+    return failed;
 }
 
 }  // namespace
@@ -110,5 +140,6 @@ int run(int count, char** words) {
 
 int main(int count, char** words) {
     backsweep::cli::pin_blas();
-    return backsweep::cli::run(count, words);
+    backsweep::cli::survive_file_limits();
+    return backsweep::cli::flushed(backsweep::cli::run(count, words));
 }

@@ -115,15 +115,12 @@ int plan(const PlanArguments& arguments) {
     if (!arguments.file.empty()) {
         if (arguments.steps != 0 || arguments.slots != 0)
             throw InvalidArgument("--steps and --slots have no effect with a configuration; leave one of them out");
-        if (arguments.measure < 0)
-            throw InvalidArgument(fmt::format("--measure wants an integer in [0, inf), got {}", arguments.measure));
+        require_within("--measure", arguments.measure, 0, 1'000'000);
         return plan_file(arguments);
     }
-    if (arguments.steps < 1)
-        throw InvalidArgument(
-            fmt::format("give a configuration, or --steps, an integer in [1, inf); got {}", arguments.steps));
-    if (arguments.slots < 0)
-        throw InvalidArgument(fmt::format("--slots wants an integer in [1, inf), got {}", arguments.slots));
+    if (arguments.steps == 0) throw InvalidArgument("give a configuration, or --steps, the links of a chain");
+    require_within("--steps", arguments.steps, 1, 1'000'000'000);
+    require_within("--slots", arguments.slots, 0, 1'000'000'000);
     if (arguments.measure != 0 || !arguments.settings.empty())
         throw InvalidArgument("--measure and --set have no effect without a configuration; give one");
     const std::vector<ScheduleCounts> rows = counts(arguments.steps, arguments.slots);

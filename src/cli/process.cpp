@@ -32,6 +32,10 @@ int interrupted() noexcept {
     return noted;
 }
 
+void survive_file_limits() noexcept {
+    std::signal(SIGXFSZ, SIG_IGN);
+}
+
 bool is_terminal(std::FILE* file) noexcept {
     return isatty(fileno(file)) == 1;
 }

@@ -15,6 +15,9 @@ void note_interrupts() noexcept;
 /// The signal that was noted, or 0.
 int interrupted() noexcept;
 
+/// Writing behind a limit of file sizes fails with a reason from now on, and kills no longer.
+void survive_file_limits() noexcept;
+
 bool is_terminal(std::FILE* file) noexcept;
 
 /// Most memory that this process had resident so far, in bytes.

@@ -17,9 +17,13 @@ constexpr int bar_width = 20;
 constexpr std::chrono::milliseconds redraw{100};
 constexpr std::chrono::seconds next_line{10};
 
-/// "live 1.21 MiB", "time axis 0.70 MiB of 2.00 MiB".
+/// "live 1.21 MiB", "time axis 0.70 MiB of 2.00 MiB": of two limits the one that is closer.
 std::string memory_in_words(const Bytes& live, const Budget& budget) {
-    if (budget.time_axis != Budget::unlimited)
+    const auto full = [](std::int64_t is, std::int64_t of) {
+        return of == Budget::unlimited ? -1.0 : static_cast<double>(is) / static_cast<double>(of);
+    };
+    if (const double axis = full(live.time_axis(), budget.time_axis);
+        axis >= 0.0 && axis >= full(live.total(), budget.ram))
         return fmt::format("time axis {} of {}", bytes_in_words(live.time_axis()), bytes_in_words(budget.time_axis));
     if (budget.ram != Budget::unlimited)
         return fmt::format("live {} of {}", bytes_in_words(live.total()), bytes_in_words(budget.ram));

@@ -111,10 +111,12 @@ std::string measured_as_text(const std::vector<Candidate>& candidates) {
 
 std::string as_text(const TrainReport& r) {
     const double updates = static_cast<double>(std::max<Index>(r.updates, 1));
-    std::string out =
-        fmt::format("{} updates ({} whole epochs) in {:.1f} s ({:.1f} ms an update), last loss {}\n", r.updates,
-                    r.epochs, r.seconds, 1e3 * r.seconds / updates, loss_in_words(r.loss, r.bits));
+    std::string out = fmt::format("{} updates ({} whole epochs) in {:.1f} s ({:.1f} ms an update)", r.updates, r.epochs,
+                                  r.seconds, 1e3 * r.seconds / updates);
+    out += r.loss ? fmt::format(", last loss {}\n", loss_in_words(*r.loss, r.bits)) : "; no further one was made\n";
     if (r.valid) out += in_words(*r.valid);
+    const std::string where = fmt::format("run {}, snapshot {}\n", r.folder, r.snapshot);
+    if (!r.loss) return out + where;
     if (r.remainder > 0)
         out += fmt::format("the last {} positions of the data are not read: they do not fill the batch\n", r.remainder);
     out += fmt::format(
@@ -133,8 +135,7 @@ std::string as_text(const TrainReport& r) {
     row("total", r.plan.predicted.total(), r.measured.total());
     out += table(rows);
     out += fmt::format("peak resident memory of the process: {}\n", bytes_in_words(r.peak_rss));
-    out += fmt::format("run {}, snapshot {}\n", r.folder, r.snapshot);
-    return out;
+    return out + where;
 }
 
 std::string as_json(const TrainReport& r) {
@@ -142,7 +143,7 @@ std::string as_json(const TrainReport& r) {
     out["updates"] = r.updates;
     out["epochs"] = r.epochs;
     out["seconds"] = r.seconds;
-    add_loss(out, r.loss, r.bits);
+    if (r.loss) add_loss(out, *r.loss, r.bits);
     if (r.valid) out["valid"] = json_of(*r.valid);
     out["remainder"] = r.remainder;
     add_plan(out, r.plan, r.steps);

@@ -23,7 +23,7 @@ struct PartLoss {
 struct TrainReport {
     Index updates = 0, epochs = 0, steps = 0;  ///< steps of a window
     double seconds = 0.0;                      ///< of training
-    double loss = 0.0;                         ///< of the last update
+    std::optional<double> loss{};              ///< of the last update; none: nothing was left to do
     bool bits = false;
     Index remainder = 0;  ///< pairs of an epoch that fit into no window
     std::optional<PartLoss> valid{};

@@ -8,6 +8,10 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -16,17 +20,48 @@ namespace backsweep::cli {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr const char* lock_name = ".lock";
+
+}  // namespace
+
+RunFolder::~RunFolder() {
+    if (lock_ >= 0) ::close(lock_);
+}
+
 bool RunFolder::used() const {
     std::error_code error;
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path_, error))
-        if (!entry.is_directory() && entry.path().extension() != ".tmp") return true;
+        if (!entry.is_directory() && entry.path().extension() != ".tmp" && entry.path() != path_ / lock_name)
+            return true;
     return fs::exists(path_, error) && !fs::is_directory(path_, error);
 }
 
-Config RunFolder::config(const std::vector<std::string>& settings) const {
+void RunFolder::require_run() const {
     if (!fs::is_regular_file(path_ / "config.toml"))
         throw InvalidArgument(fmt::format(
             "'{}' is no run: it has no config.toml; give a folder that `backsweep train` wrote", path_.string()));
+}
+
+void RunFolder::lock() {
+    const std::string name = (path_ / lock_name).string();
+    lock_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) == 0) return;
+    if (lock_ >= 0 && errno == EWOULDBLOCK)
+        throw InvalidArgument(
+            fmt::format("another process is training in '{}'; wait for its end, or give another folder with --out",
+                        path_.string()));
+    throw StoreError(fmt::format("cannot lock '{}': {}", name, std::strerror(errno)));
+}
+
+void RunFolder::claim() {
+    require_run();
+    lock();
+}
+
+Config RunFolder::config(const std::vector<std::string>& settings) const {
+    require_run();
     return configure_with(read_toml(path_ / "config.toml"), settings).config;
 }
 
@@ -45,6 +80,12 @@ void RunFolder::begin(const Config& config, const RunManifest& manifest, Index u
     std::error_code error;
     fs::create_directories(snapshots(), error);
     if (error) throw StoreError(fmt::format("cannot make the folder '{}': {}", snapshots().string(), error.message()));
+    if (lock_ < 0) {
+        lock();
+        if (used())
+            throw InvalidArgument(
+                fmt::format("another process has begun a run in '{}'; give another folder with --out", path_.string()));
+    }
     remove_stale_files(path_);
     remove_stale_files(snapshots());
     write_durable(path_ / "config.toml", "# Resolved by `backsweep train`; the plan is pinned.\n" + to_toml(config));
@@ -73,7 +114,7 @@ OpenRun open_run(const fs::path& path, const std::vector<std::string>& settings,
         if (!newest)
             throw InvalidArgument(
                 fmt::format("the run '{}' has no snapshot yet; let it train until it has one", path.string()));
-        return {std::move(config), std::move(newest->snapshot)};
+        return {std::move(config), std::move(newest->snapshot), std::move(newest->path)};
     }
     try {
         Snapshot snapshot = read_snapshot(path);
@@ -81,7 +122,8 @@ OpenRun open_run(const fs::path& path, const std::vector<std::string>& settings,
         if (note == snapshot.notes.end())
             throw InvalidArgument(
                 fmt::format("the snapshot '{}' does not tell its configuration; give the run's folder", path.string()));
-        return {configure_with(parse_toml(note->second, path.string(), "/"), settings).config, std::move(snapshot)};
+        return {configure_with(parse_toml(note->second, path.string(), "/"), settings).config, std::move(snapshot),
+                path};
     } catch (const StoreError& error) {
         throw InvalidArgument(error.what());
     }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <limits>
 
 namespace backsweep::cli {
 
@@ -73,8 +74,8 @@ std::int32_t draw(std::span<const Real> scores, double temperature, double unifo
 int sample(const SampleArguments& arguments) {
     if (arguments.prompt.empty())
         throw InvalidArgument("--prompt wants at least one byte: the first that the model reads");
-    if (arguments.bytes < 0)
-        throw InvalidArgument(fmt::format("--bytes wants an integer in [0, inf), got {}", arguments.bytes));
+    require_within("--bytes", arguments.bytes, 0, 1'000'000'000);
+    require_within("--seed", arguments.seed, 0, std::numeric_limits<Index>::max());
     if (!(arguments.temperature >= 0.0) || !std::isfinite(arguments.temperature))
         throw InvalidArgument(fmt::format("--temperature wants a number in [0, inf), got {}", arguments.temperature));
     std::vector<std::string> warnings;
@@ -92,10 +93,11 @@ int sample(const SampleArguments& arguments) {
         using Real = decltype(real);
         const Network<Real> network = build<Real>(model, run.config.train.device);
         std::vector<Real> parameters(static_cast<std::size_t>(network.parameters().size()));
-        run.snapshot.read_parameters<Real>(network.parameters(), parameters);
+        run.read_parameters<Real>(network.parameters(), parameters);
         Speaker<Real> speaker(network, parameters.data());
         for (std::size_t k = 0; k + 1 < prompt.size(); ++k) speaker.hear(prompt[k]);
-        const Random random(arguments.seed, 0);
+        const auto seed = static_cast<std::uint64_t>(arguments.seed);
+        const Random random(seed, 0);
         std::vector<std::int32_t> said;
         for (Index k = 0; k < arguments.bytes; ++k) {
             const std::span<const Real> scores = speaker.hear(said.empty() ? prompt.back() : said.back());
@@ -103,7 +105,7 @@ int sample(const SampleArguments& arguments) {
         }
         const std::string text = data.vocabulary.decode(said);
         if (arguments.json)
-            fmt::print("{}", sample_as_json(arguments.prompt, text, arguments.temperature, arguments.seed));
+            fmt::print("{}", sample_as_json(arguments.prompt, text, arguments.temperature, seed));
         else
             std::cout << arguments.prompt << text << '\n';
         return 0;

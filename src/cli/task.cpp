@@ -20,6 +20,16 @@ std::string digits_of(const Vocabulary& vocabulary) {
     return digits;
 }
 
+/// Throws InvalidArgument for a byte of the text that is no token.
+void require_tokens(const Data& data, const std::string& path) {
+    const Vocabulary occurring(data.text->bytes());
+    for (const char c : occurring.bytes())
+        if (const auto byte = static_cast<std::uint8_t>(c); data.vocabulary.token(byte) < 0)
+            throw InvalidArgument(fmt::format(
+                "the byte 0x{:02x} of the text '{}' is not in data.vocabulary; add it, or leave the key out", byte,
+                path));
+}
+
 Range part_range(const Config::Data& config, Index bytes, std::string_view part) {
     const Split ranges = split({.train = config.split[0] / 100.0, .valid = config.split[1] / 100.0}, bytes);
     return part == "train" ? ranges.train : part == "valid" ? ranges.valid : ranges.test;
@@ -67,6 +77,7 @@ Data open_data(Config::Data& config) {
         data.vocabulary = config.vocabulary == "all"         ? Vocabulary()
                           : config.vocabulary == "occurring" ? Vocabulary(data.text->bytes())
                                                              : vocabulary_from(config.vocabulary);
+        if (config.vocabulary != "occurring") require_tokens(data, config.path);
         config.vocabulary = digits_of(data.vocabulary);
         return data;
     } catch (const StoreError& error) {

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -43,11 +45,19 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
              const std::filesystem::path& base, std::vector<Given>& given) {
     for (const auto& [key, node] : table) {
         const std::string name = prefix + std::string(key.str());
+        const std::string place = fmt::format("{}:{}", source, key.source().begin.line);
+        if (key.str().find('.') != std::string_view::npos)
+            throw InvalidArgument(
+                fmt::format("{}: unknown key '{}\"{}\"': no key has a dot in its own name; write a "
+                            "table and its key without quotes",
+                            place, prefix, key.str()));
         if (const toml::table* inner = node.as_table()) {
+            if (inner->empty() && !is_table(name))
+                throw InvalidArgument(
+                    fmt::format("{}: unknown table '{}'; nearest known: '{}'", place, name, nearest_table(name)));
             flatten(*inner, name + ".", source, base, given);
             continue;
         }
-        const std::string place = fmt::format("{}:{}", source, key.source().begin.line);
         const std::optional<Value> value = value_of(node);
         if (!value)
             throw InvalidArgument(
@@ -73,12 +83,19 @@ std::vector<Given> parse_toml(std::string_view text, const std::string& source, 
 }
 
 std::vector<Given> read_toml(const std::filesystem::path& path) {
+    const auto refuse = [&](const std::string& why) {
+        throw InvalidArgument(
+            fmt::format("cannot read the configuration '{}': {}; give the path of a .toml file", path.string(), why));
+    };
     std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error))
-        throw InvalidArgument(fmt::format(
-            "cannot read the configuration '{}': no such file; give the path of a .toml file", path.string()));
+    const std::filesystem::file_status status = std::filesystem::status(path, error);
+    if (!std::filesystem::exists(status)) refuse(error ? error.message() : "no such file");
+    if (std::filesystem::is_directory(status)) refuse("it is a folder");
+    errno = 0;
     std::ifstream file(path, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    std::string text;
+    if (file) text.assign(std::istreambuf_iterator<char>(file), {});
+    if (!file) refuse(std::strerror(errno));
     if (text.find_first_not_of(" \t\r\n") == std::string::npos)
         throw InvalidArgument(
             fmt::format("the configuration '{}' is empty; docs/program.md lists the keys", path.string()));

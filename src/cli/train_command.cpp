@@ -50,6 +50,30 @@ struct Limits {
     }
 };
 
+struct Interrupted {};
+
+/// A source that is read no further once a signal was noted: read() throws Interrupted.
+template <class Real>
+class InterruptibleSource final : public Source<Real> {
+public:
+    explicit InterruptibleSource(std::unique_ptr<Source<Real>> source) : source_(std::move(source)) {}
+
+    const std::string& name() const noexcept override { return source_->name(); }
+    Index batch() const noexcept override { return source_->batch(); }
+    Index window() const noexcept override { return source_->window(); }
+    Index windows() const noexcept override { return source_->windows(); }
+    Index length() const noexcept override { return source_->length(); }
+    Index remainder() const noexcept override { return source_->remainder(); }
+    bool fresh(Index window) const noexcept override { return source_->fresh(window); }
+    void read(const Cut& cut, Batch<Real>& batch) const override {
+        if (interrupted()) throw Interrupted{};
+        source_->read(cut, batch);
+    }
+
+private:
+    std::unique_ptr<Source<Real>> source_;
+};
+
 /// Refuses a pinned plan that the configuration does not allow.
 void check_pinned(const Config& config) {
     const ScheduleOptions &wanted = config.schedule, &pinned = config.plan.schedule;
@@ -91,6 +115,11 @@ public:
           options_(train_options(config_, source_->windows())),
           limits_(config_.train, source_->windows()) {
         if (then) {
+            if (then->data.checksum != config_.data.checksum && then->data.kind == config_.data.kind)
+                throw InvalidArgument(fmt::format(
+                    "the text '{}' is not the one of the run in '{}': its checksum was {} and is {}; bring the old "
+                    "text back, or start another run with --out",
+                    config_.data.path, folder.path().string(), then->data.checksum, config_.data.checksum));
             if (const std::string changed = difference(*then, config_); !changed.empty())
                 throw InvalidArgument(fmt::format(
                     "the run in '{}' cannot be resumed with another configuration: {}; give the old value, or "
@@ -105,7 +134,8 @@ public:
             trainer_ = std::make_unique<Trainer<Real>>(network_, *source_, options_);
             config_.plan = trainer_->plan();
         }
-        if (has_part(config_.data, data_, "valid")) valid_ = make_source<Real>(config_.data, data_, "valid");
+        if (has_part(config_.data, data_, "valid"))
+            valid_ = std::make_unique<InterruptibleSource<Real>>(make_source<Real>(config_.data, data_, "valid"));
         if (!valid_ && config_.output.eval_every > 0)
             throw InvalidArgument(
                 "'output.eval_every' has no effect here: the validation part of the text has less than two bytes; "
@@ -121,7 +151,8 @@ public:
 
     TrainReport train(const std::vector<std::string>& command, std::FILE* out) {
         const Index began = trainer_->updates();
-        folder_.begin(config_, manifest_of(config_, data_, command), began);
+        const bool idle = limits_.done(began, seconds_before_) >= 1.0;  // the folder stays as it is
+        if (!idle) folder_.begin(config_, manifest_of(config_, data_, command), began);
         Stopwatch watch(seconds_before_);
         Progress progress(out, config_.memory);
         TrainReport report;
@@ -134,7 +165,7 @@ public:
 
         while (!interrupted() && limits_.done(trainer_->updates(), watch.seconds()) < 1.0) {
             watch.start();
-            const UpdateReport update = trainer_->update();
+            const UpdateReport update = or_snapshot(report, watch, [&] { return trainer_->update(); });
             watch.stop();
             report.loss = update.loss;
             report.last = update.counts;
@@ -144,13 +175,16 @@ public:
             const double spent = watch.seconds() - seconds_before_;
             progress.show({update.update, limits_.done(update.update, watch.seconds()), watch.seconds(),
                            spent > 0.0 ? steps / spent : 0.0, update.loss, report.bits, trainer_->live()});
-            if (is_due(every.eval_every)) report.valid = evaluate_valid(), evaluated = trainer_->updates();
+            if (is_due(every.eval_every)) {
+                or_snapshot(report, watch, [&] { evaluate_valid(report); });
+                evaluated = trainer_->updates();
+            }
+
             if (is_due(every.snapshot_every)) saved = save(report, watch.seconds());
         }
         if (saved != trainer_->updates()) saved = save(report, watch.seconds());
+        if (valid_ && !interrupted() && evaluated != trainer_->updates()) evaluate_valid(report, !idle);
         report.interrupted = interrupted();
-        if (valid_ && !report.interrupted && evaluated != trainer_->updates())
-            report.valid = evaluate_valid(saved != began);
         progress.clear();
 
         report.updates = trainer_->updates();
@@ -177,13 +211,29 @@ private:
         return trainer_->updates();
     }
 
-    PartLoss evaluate_valid(bool noted = true) {
-        const PartLoss loss{"valid",
+    /// Calls f; where its numbers fail before the first snapshot, leaves one of the parameters that it found.
+    template <class F>
+    auto or_snapshot(TrainReport& report, const Stopwatch& watch, const F& f) {
+        try {
+            return f();
+        } catch (const NumericError& error) {
+            if (report.snapshot.empty()) save(report, watch.seconds());
+            throw NumericError(fmt::format("after update {}: {}; the last snapshot is '{}'", trainer_->updates(),
+                                           error.what(), report.snapshot));
+        }
+    }
+
+    /// Does nothing more once a signal was noted.
+    void evaluate_valid(TrainReport& report, bool noted = true) {
+        try {
+            report.valid = {"valid",
                             evaluate<Real>(network_, trainer_->parameters(), *valid_, options_.chunk, options_.shards,
                                            options_.threads, options_.carry),
                             has_bits(config_)};
-        if (noted) folder_.append(metrics_line(loss, trainer_->updates()));
-        return loss;
+        } catch (const Interrupted&) {
+            return;
+        }
+        if (noted) folder_.append(metrics_line(*report.valid, trainer_->updates()));
     }
 
     Config config_;
@@ -211,6 +261,9 @@ int train(const TrainArguments& arguments) {
     Config config = configure(given).config;
     if (config.output.folder.empty())
         config.output.folder = (std::filesystem::current_path() / "runs" / arguments.file.stem()).string();
+    if (!is_utf8(config.output.folder))
+        throw InvalidArgument(
+            fmt::format("the folder '{}' is no UTF-8; give another one with --out", config.output.folder));
     RunFolder folder(config.output.folder);
     std::optional<Config> then;
     if (folder.used()) {
@@ -218,6 +271,7 @@ int train(const TrainArguments& arguments) {
             throw InvalidArgument(
                 fmt::format("the folder '{}' is not empty; --resume goes on with its run, --out starts one elsewhere",
                             folder.path().string()));
+        folder.claim();
         then = folder.config();
     }
     note_interrupts();
@@ -226,6 +280,9 @@ int train(const TrainArguments& arguments) {
         Run<decltype(real)> run(config, then, folder, warnings);
         warn(warnings);
         const TrainReport report = run.train(arguments.command, arguments.json ? stderr : stdout);
+        if (!report.loss && !report.interrupted)
+            fmt::print(stderr, "backsweep: nothing is left to do: the run in '{}' has reached its limit\n",
+                       report.folder);
         fmt::print("{}", arguments.json ? as_json(report) : as_text(report));
         if (report.interrupted)
             fmt::print(stderr, "interrupted after update {}; --resume goes on with the same bits\n", report.updates);

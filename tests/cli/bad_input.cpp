@@ -5,6 +5,8 @@
 
 #include "cli/program.hpp"
 
+#include <algorithm>
+
 using namespace backsweep::test;
 
 namespace {
@@ -56,15 +58,15 @@ BOOST_AUTO_TEST_CASE(g32_mistyped_or_unknown_option) {
     check_refused(small_config("updates = 6", "[schedule]\nfamily = \"revolve\"\nchekpoint_slots = 5"),
                   {"config.toml:16", "unknown key 'schedule.chekpoint_slots'", "nearest known: 'schedule.slots'"});
     check_refused(small_config("updates = 6", "[schedule]\nfamily = \"revolve\"\nslots = 0"),
-                  {"config.toml:16", "schedule.slots = 0", "out of range", "an integer in [1, inf)"});
+                  {"config.toml:16", "schedule.slots = 0", "out of range", "an integer in [1, "});
     check_refused(small_config("updates = 6", "[schedule]\nfamily = \"revolve\"\nslots = -1"),
-                  {"schedule.slots = -1", "an integer in [1, inf)"});
+                  {"schedule.slots = -1", "an integer in [1, "});
     check_refused(small_config("updates = 6", "", "batch = 5\nwindow = 2.5"),
-                  {"config.toml:5", "data.window = 2.5", "wrong type", "an integer in [1, inf)"});
+                  {"config.toml:5", "data.window = 2.5", "wrong type", "an integer in [1, "});
     check_refused(small_config("updates = 6\ndevice = \"gpu\""), {"train.device = \"gpu\"", "one of: cpu"});
     check_refused(small_config(), {"--set", "unknown key 'train.window'", "nearest known: 'data.window'"},
                   {"--set", "train.window=3"});
-    check_refused(small_config(), {"--set schedule.slots=0", "an integer in [1, inf)"},
+    check_refused(small_config(), {"--set schedule.slots=0", "an integer in [1, "},
                   {"--set", "schedule.family=revolve", "--set", "schedule.slots=0"});
     check_refused(small_config(), {"'--set window'", "key=value"}, {"--set", "window"});
     const Scratch scratch;
@@ -74,10 +76,9 @@ BOOST_AUTO_TEST_CASE(g32_mistyped_or_unknown_option) {
 }
 
 BOOST_AUTO_TEST_CASE(wrong_types_and_values) {
-    check_refused(small_config("updates = \"six\""),
-                  {"train.updates = ", "six", "wrong type", "an integer in [1, inf)"});
+    check_refused(small_config("updates = \"six\""), {"train.updates = ", "six", "wrong type", "an integer in [1, "});
     check_refused(small_config("updates = 6", "[optimizer]\nbeta1 = 1.5"),
-                  {"optimizer.beta1 = 1.5", "a number in [0, 1]"});
+                  {"optimizer.beta1 = 1.5", "a number in [0, 1)"});
     check_refused(small_config("updates = 6", "[optimizer]\nkind = \"adamm\""), {"optimizer.kind", "sgd, adam, adamw"});
     check_refused(small_config("updates = 6", "[memory]\nlimit = \"2 miles\""), {"memory.limit", "\"2 MiB\""});
     check_refused(small_config("updates = 6", "[model.more]\nhidden = 3"), {"unknown key 'model.more.hidden'"});
@@ -179,4 +180,119 @@ BOOST_AUTO_TEST_CASE(data_that_changed) {
     const Answer answer = run_program({"eval", "a"}, scratch.path());
     BOOST_CHECK_EQUAL(answer.code, 2);
     BOOST_TEST(answer.says("has changed"));
+}
+
+BOOST_AUTO_TEST_CASE(integers_have_an_upper_end) {
+    for (const char* key :
+         {"train.updates", "train.epochs", "data.window", "data.batch", "model.hidden", "model.layers",
+          "model.embedding", "train.chunk", "train.shards", "train.threads", "train.micro_batches", "train.look_back",
+          "rate.warm_up", "output.keep", "output.eval_every"})
+        check_refused(small_config(), {key, "= 4611686018427387904", "out of range", "an integer in ["},
+                      {"--set", std::string(key) + "=4611686018427387904"});
+    check_refused(small_config(), {"train.epochs = 1000001", "[1, 1000000]"}, {"--set", "train.epochs=1000001"});
+    check_refused(small_config(), {"train.seconds = ", "out of range", "(0, 1000000000]"},
+                  {"--set", "train.seconds=2e300"});
+    check_refused(small_config(), {"data.batch = 1000000", "model.hidden = 1000000", "1e15 numbers"},
+                  {"--set", "data.batch=1000000", "--set", "model.hidden=1000000", "--set", "data.window=1000000"});
+    const Scratch scratch;
+    for (const std::vector<std::string>& words : {std::vector<std::string>{"plan", "--steps", "4611686018427387904"},
+                                                  {"plan", "--steps", "5", "--slots", "4611686018427387904"},
+                                                  {"sample", "run", "--bytes", "4611686018427387904"},
+                                                  {"sample", "run", "--bytes", "-1"},
+                                                  {"sample", "run", "--seed", "-1"}}) {
+        const Answer answer = run_program(words, scratch.path());
+        BOOST_TEST_CONTEXT(words.back() << ": " << answer.err) {
+            BOOST_CHECK_EQUAL(answer.code, 2);
+            BOOST_TEST(answer.says(words[words.size() - 2] + " wants an integer in ["));
+            BOOST_TEST(answer.says(words.back()));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(tables_commands_and_files_that_there_are_not) {
+    check_refused(small_config("updates = 6", "[optimiser]"),
+                  {"config.toml:14", "unknown table 'optimiser'", "'optimizer'"});
+    check_refused("\"data.batch\" = 3\n" + small_config(), {"config.toml:1", "data.batch", "without quotes"});
+    check_refused("[data]\n\"model.hidden\" = 3", {"config.toml:2", "data.\"model.hidden\""});
+    const Scratch scratch;
+    const Answer command = run_program({"trian", "config.toml"}, scratch.path());
+    BOOST_CHECK_EQUAL(command.code, 2);
+    BOOST_TEST(command.says("'trian'"));
+    const Answer folder = run_program({"train", "."}, scratch.path());
+    BOOST_CHECK_EQUAL(folder.code, 2);
+    BOOST_TEST(folder.says("it is a folder"));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_snapshot_cannot_hold_is_refused_before_the_run) {
+    check_refused(small_config(), {"the byte 0x2c", "text.txt", "data.vocabulary"},
+                  {"--set", "data.vocabulary=\"0a20\""}, some_text(2000));
+    const Scratch scratch;
+    write_file(scratch.path() / "config.toml", small_config());
+    write_file(scratch.path() / "text.txt", some_text(2000));
+    fs::create_directory(scratch.path() / "caf\xe9");
+    fs::copy_file(scratch.path() / "text.txt", scratch.path() / "caf\xe9/text.txt");
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"train", "config.toml", "--out", "run\xff"},
+          {"train", "config.toml", "--out", "run", "--set", "data.path=caf\xe9/text.txt"}}) {
+        const Answer answer = run_program(words, scratch.path());
+        BOOST_TEST_CONTEXT(answer.err) BOOST_CHECK_EQUAL(answer.code, 2);
+        BOOST_TEST(answer.says("is no UTF-8"));
+        BOOST_TEST(!fs::exists(scratch.path() / "run\xff"));
+        BOOST_TEST(!fs::exists(scratch.path() / "run"));
+    }
+    // What TOML must escape comes back from the run's own configuration.
+    const std::string odd = "a\x7f\x01\t\"b\\.txt";
+    fs::copy_file(scratch.path() / "text.txt", scratch.path() / odd);
+    fs::create_directory(scratch.path() / "odd");
+    write_file(scratch.path() / "odd.toml",
+               "[data]\npath = \"a\\u007F\\u0001\\t\\\"b\\\\.txt\"\n[model]\nhidden = 5\n[train]\nupdates = 1\n");
+    const Answer answer = run_program({"train", "odd.toml", "--out", "odd"}, scratch.path());
+    BOOST_TEST_CONTEXT(answer.err) BOOST_CHECK_EQUAL(answer.code, 0);
+    const Answer again = run_program({"eval", "odd"}, scratch.path());
+    BOOST_TEST_CONTEXT(again.err) BOOST_CHECK_EQUAL(again.code, 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_resumed_run_keeps_its_text_and_its_plan) {
+    const Scratch scratch;
+    write_file(scratch.path() / "text.txt", some_text(2000));
+    write_file(scratch.path() / "config.toml", small_config());
+    BOOST_CHECK_EQUAL(run_program({"train", "config.toml", "--out", "a"}, scratch.path()).code, 0);
+    const std::string config = text_of_file(scratch.path() / "a/config.toml"),
+                      metrics_before = text_of_file(scratch.path() / "a/metrics.jsonl");
+    const auto resume = [&](const std::string& file) {
+        return run_program({"train", file, "--out", "a", "--resume", "--set", "train.updates=9"}, scratch.path());
+    };
+    // Another plan, though one that the configuration allows.
+    BOOST_CHECK_EQUAL(run_program({"train", "config.toml", "--out", "b", "--set", "schedule.family=revolve", "--set",
+                                   "schedule.slots=1"},
+                                  scratch.path())
+                          .code,
+                      0);
+    const std::string other = text_of_file(scratch.path() / "b/config.toml");
+    write_file(scratch.path() / "other.toml",
+               config.substr(0, config.find("[plan]")) + other.substr(other.find("[plan]")));
+    const Answer planned = resume("other.toml");
+    BOOST_TEST_CONTEXT(planned.err) BOOST_CHECK_EQUAL(planned.code, 2);
+    BOOST_TEST(planned.says("plan.family: \"store_all\" then, \"revolve\" now"));
+    // As many bytes of the same alphabet, but another text.
+    std::string text = some_text(2000);
+    std::reverse(text.begin(), text.end());
+    write_file(scratch.path() / "text.txt", text);
+    const Answer answer = resume("config.toml");
+    BOOST_TEST_CONTEXT(answer.err) BOOST_CHECK_EQUAL(answer.code, 2);
+    const std::size_t at = config.find("checksum = \"") + 12;
+    BOOST_TEST(answer.says("its checksum was " + config.substr(at, 14) + " and is crc32:"));
+    BOOST_TEST(text_of_file(scratch.path() / "a/config.toml") == config);
+    BOOST_TEST(text_of_file(scratch.path() / "a/metrics.jsonl") == metrics_before);
+}
+
+BOOST_AUTO_TEST_CASE(a_snapshot_of_another_precision) {
+    const Scratch scratch;
+    write_file(scratch.path() / "text.txt", some_text(2000));
+    write_file(scratch.path() / "config.toml", small_config());
+    BOOST_CHECK_EQUAL(run_program({"train", "config.toml", "--out", "a"}, scratch.path()).code, 0);
+    const Answer answer = run_program({"eval", "a", "--set", "train.precision=double"}, scratch.path());
+    BOOST_CHECK_EQUAL(answer.code, 2);
+    BOOST_TEST(answer.says("F32"));
+    BOOST_TEST(answer.says("F64"));
 }

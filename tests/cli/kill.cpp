@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(g06_thirty_kills) {
 
     // Each life lasts a random part of what a thirtieth of the run takes, beside the start of the process.
     std::mt19937 random(20240229);
-    std::uniform_real_distribution<double> life(0.0, 1.6 * seconds / kills);
+    std::uniform_real_distribution<double> life(0.0, 1.2 * seconds / kills);
     const std::vector<std::string> resume{"train", "config.toml", "--out", "killed", "--resume"};
     const auto folder = scratch.path() / "killed/snapshots";
     int killed = 0, loadable = 0;

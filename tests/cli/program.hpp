@@ -68,6 +68,16 @@ inline Answer run_program(const std::vector<std::string>& words, const fs::path&
     return {code, text_of_file(folder / "out"), text_of_file(folder / "err")};
 }
 
+/// The same for a line of sh, in which $BACKSWEEP_PROGRAM is the program; `out` and `err` are the line's.
+inline Answer run_shell(const std::string& line, const fs::path& folder) {
+    const int code = end_of(start_process([&] {
+        fs::current_path(folder);
+        ::execl("/bin/sh", "sh", "-c", ("{ " + line + "\n} >out 2>err").c_str(), nullptr);
+        return 98;
+    }));
+    return {code, text_of_file(folder / "out"), text_of_file(folder / "err")};
+}
+
 /// Text with every byte of a small alphabet and structure enough to learn something from.
 inline std::string some_text(std::size_t bytes) {
     std::string text;

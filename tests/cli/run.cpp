@@ -53,6 +53,12 @@ std::vector<T> column(const std::vector<json>& lines, const char* key) {
     return values;
 }
 
+/// Lines that stand in metrics.jsonl so far.
+std::ptrdiff_t updates_begun(const fs::path& run) {
+    const std::string text = text_of_file(run / "metrics.jsonl");
+    return std::count(text.begin(), text.end(), '\n');
+}
+
 void check_same_end(const fs::path& a, const fs::path& b) {
     BOOST_TEST((tensors(a) == tensors(b)));
     BOOST_TEST((updates(a) == updates(b)));
@@ -179,7 +185,18 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_has_nothing_twice) {
     place.train("a", {}, {"--resume"});
     place.train("b");
     check_same_end(place.path() / "a", place.path() / "b");
-    const Answer answer = place.train("a", {}, {"--resume"});  // nothing left to do
+    // Nothing is left to do, and with a lower limit less than nothing: the folder stays as it is.
+    const std::string config = text_of_file(place.path() / "a/config.toml"),
+                      log = text_of_file(place.path() / "a/metrics.jsonl");
+    for (const char* limit : {"train.updates=6", "train.updates=2"}) {
+        const Answer idle = place.train("a", {limit}, {"--resume"});
+        BOOST_TEST(idle.says("nothing is left to do"));
+        BOOST_TEST(idle.out.find("last loss") == std::string::npos);
+        BOOST_TEST(idle.out.find("6 updates") == 0u);
+        BOOST_TEST(!place.train("a", {limit}, {"--resume", "--json"}).json().contains("loss"));
+    }
+    BOOST_CHECK_EQUAL(text_of_file(place.path() / "a/config.toml"), config);
+    BOOST_CHECK_EQUAL(text_of_file(place.path() / "a/metrics.jsonl"), log);
     check_same_end(place.path() / "a", place.path() / "b");
     // A damaged newest snapshot is named, and the one before it serves.
     place.train("c", {"output.snapshot_every=3"});
@@ -275,6 +292,8 @@ BOOST_AUTO_TEST_CASE(loss_of_eval_is_loss_of_training) {
         BOOST_TEST_CONTEXT(answer.err) BOOST_CHECK_EQUAL(answer.code, 0);
         BOOST_CHECK_EQUAL(answer.json().at("train").at("loss").get<double>(), losses[update]);
     }
+    const json report = run_program({"eval", "run", "--json"}, place.path()).json();
+    BOOST_CHECK_EQUAL(report.at("snapshot").get<std::string>(), "run/snapshots/snapshot-000000003.safetensors");
     // The run's own last evaluation, the folder and its newest snapshot say the same.
     const json valid = metrics(place.path() / "run").back();
     const json of_run = run_program({"eval", "run", "--json"}, place.path()).json();
@@ -345,6 +364,65 @@ BOOST_AUTO_TEST_CASE(a_failed_run_says_where) {
     BOOST_CHECK_EQUAL(answer.code, 1);
     BOOST_TEST(answer.says("layer"));
     BOOST_TEST(!snapshots(place.path() / "run/snapshots").empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_run_that_fails_before_its_first_snapshot_leaves_one) {
+    const Place place(small_config("updates = 60", "[optimizer]\nkind = \"sgd\"\nrate = 1e38\n"));
+    const Answer answer = run_program({"train", "config.toml", "--out", "run"}, place.path());
+    BOOST_CHECK_EQUAL(answer.code, 1);
+    const NewestSnapshot left = read_newest(place.path() / "run/snapshots");
+    BOOST_TEST(answer.says(left.path.filename().string()));
+    BOOST_CHECK_EQUAL(static_cast<Index>(updates(place.path() / "run").size()), left.snapshot.update);
+    BOOST_TEST(left.snapshot.update > 0);
+}
+
+BOOST_AUTO_TEST_CASE(an_interrupted_evaluation_ends_at_once) {
+    for (const std::string every : {"0", "1"}) {
+        const Place place(small_config("updates = 1\nthreads = 2", "[output]\neval_every = " + every + "\n"),
+                          some_text(8000000));
+        const pid_t program = start_program(
+            {"train", "config.toml", "--out", "run", "--set", "data.split=[1,99,0]", "--set", "model.hidden=40"},
+            place.path());
+        while (updates_begun(place.path() / "run") == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        ::kill(program, SIGINT);
+        BOOST_TEST_CONTEXT("eval_every " << every) {
+            BOOST_CHECK_EQUAL(end_of(program), 128 + SIGINT);
+            BOOST_CHECK_EQUAL(read_newest(place.path() / "run/snapshots").snapshot.update, 1);
+            BOOST_CHECK_EQUAL(metrics(place.path() / "run").size(), 1u);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_has_one_process) {
+    const Place place(small_config("updates = 100000000"));
+    const pid_t first = start_program({"train", "config.toml", "--out", "run"}, place.path());
+    while (updates_begun(place.path() / "run") == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const Answer second = run_shell("\"$BACKSWEEP_PROGRAM\" train config.toml --out run --resume", place.path());
+    BOOST_CHECK_EQUAL(second.code, 2);
+    BOOST_TEST(second.says("another process is training in"));
+    BOOST_CHECK_EQUAL(::kill(first, SIGINT), 0);
+    BOOST_CHECK_EQUAL(end_of(first), 128 + SIGINT);
+    const Index reached = read_newest(place.path() / "run/snapshots").snapshot.update;
+    place.train("run", {"train.updates=" + std::to_string(reached + 1)}, {"--resume"});  // nobody has it now
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_written_is_said) {
+    const Place place;
+    place.train("run");
+    for (const char* words :
+         {"plan config.toml", "plan --steps 5", "keys", "version", "eval run", "sample run --bytes 5", "--help"}) {
+        const Answer answer = run_shell("\"$BACKSWEEP_PROGRAM\" " + std::string(words) + " >/dev/full", place.path());
+        BOOST_TEST_CONTEXT(words << ": " << answer.err) {
+            BOOST_CHECK_EQUAL(answer.code, 1);
+            BOOST_TEST(answer.says("No space left on device"));
+        }
+    }
+    const Answer limited =
+        run_shell("ulimit -f 4; \"$BACKSWEEP_PROGRAM\" train config.toml --out limited", place.path());
+    BOOST_TEST_CONTEXT(limited.err) BOOST_CHECK_EQUAL(limited.code, 1);
+    BOOST_TEST(limited.says("File too large"));
+    BOOST_TEST(limited.says("limited/"));
 }
 
 BOOST_AUTO_TEST_CASE(a_limit_of_seconds) {

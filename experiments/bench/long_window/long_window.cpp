@@ -90,7 +90,8 @@ Result run(Index steps, Index hidden, Index chunk, double share, bool advance_to
     const double start = now();
     const UpdateReport report = trainer.update();
     r.seconds = now() - start;
-    r.resident = status("VmHWM:") - before;
+    // The window itself, a token and a target a step, is data and in no ledger.
+    r.resident = status("VmHWM:") - before - steps * static_cast<std::int64_t>(2 * sizeof(std::int32_t));
     r.loss = report.loss;
     r.advances = report.counts.advances;
     r.slots = trainer.plan().schedule.slots;

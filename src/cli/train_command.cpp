@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "backsweep/base/error.hpp"
+#include "backsweep/train/plan_json.hpp"
 #include "cli/commands.hpp"
 #include "cli/process.hpp"
 #include "cli/progress.hpp"
@@ -91,13 +92,14 @@ void check_pinned(const Config& config) {
     over("memory.time_axis", config.plan.predicted.time_axis(), config.memory.time_axis);
 }
 
-RunManifest manifest_of(const Config& config, const Data& data, const std::vector<std::string>& command) {
+RunManifest manifest_of(const Config& config, const Data& data, const Plan& plan, const std::vector<std::string>& command) {
     RunManifest manifest = this_program();
     manifest.threads = config.train.threads;
     manifest.seed = static_cast<std::uint64_t>(config.train.seed);
     manifest.data = data.text ? data.text->path() : config.data.kind;
     manifest.data_bytes = data.text ? data.text->size() : 0;
     manifest.data_checksum = config.data.checksum;
+    manifest.plan = to_json(plan);
     manifest.command = command;
     return manifest;
 }
@@ -152,7 +154,7 @@ public:
     TrainReport train(const std::vector<std::string>& command, std::FILE* out) {
         const Index began = trainer_->updates();
         const bool idle = limits_.done(began, seconds_before_) >= 1.0;  // the folder stays as it is
-        if (!idle) folder_.begin(config_, manifest_of(config_, data_, command), began);
+        if (!idle) folder_.begin(config_, manifest_of(config_, data_, trainer_->plan(), command), began);
         Stopwatch watch(seconds_before_);
         Progress progress(out, config_.memory);
         TrainReport report;

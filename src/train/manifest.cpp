@@ -75,6 +75,7 @@ void write_manifest(const std::filesystem::path& folder, const RunManifest& m) {
         {"data", m.data},
         {"data_bytes", m.data_bytes},
         {"data_checksum", m.data_checksum},
+        {"plan", m.plan.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json::parse(m.plan)},
         {"command", m.command},
         {"started", m.started},
     };

@@ -29,14 +29,16 @@ BOOST_AUTO_TEST_CASE(a_manifest_says_what_is_needed_to_repeat_a_run) {
     m.data = "text \xff.txt";
     m.data_bytes = Index{1} << 40;
     m.data_checksum = "crc32:cbf43926";
+    m.plan = R"({"schedule":"revolve","slots":3})";
     m.command = {"backsweep", "train", "a \"b\".toml"};
     write_manifest(scratch.path() / "run", m);
     std::ifstream file(scratch.path() / "run" / "manifest.json");
     const auto json = nlohmann::json::parse(file);
-    BOOST_TEST(json.size() == 13U);
+    BOOST_TEST(json.size() == 14U);
     BOOST_TEST(json["compiler"] == m.compiler);
     BOOST_TEST(json["seed"] == m.seed);
     BOOST_TEST(json["data_bytes"] == m.data_bytes);
+    BOOST_TEST(json["plan"]["slots"] == 3);
     BOOST_TEST((json["command"] == nlohmann::json(m.command)));
     BOOST_TEST(json["data"] == "text \xef\xbf\xbd.txt");
 }

@@ -24,6 +24,7 @@ struct RunManifest {
     std::string data;  ///< path, or the name of the generator
     Index data_bytes = 0;
     std::string data_checksum;         ///< file_checksum(), or empty
+    std::string plan;                  ///< the pinned plan, to_json(Plan); empty: none
     std::vector<std::string> command;  ///< program and arguments
     std::string started;               ///< UTC, "2024-02-29T12:00:00Z"
 };

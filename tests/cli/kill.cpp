@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_CASE(g06_thirty_kills) {
     const Scratch scratch;
     write_file(scratch.path() / "text.txt", some_text(20000));
     write_file(scratch.path() / "config.toml",
-               small_config("updates = 1200", "[optimizer]\nrate = 0.01\n[output]\nsnapshot_every = 1\n",
+               small_config("updates = 6000", "[optimizer]\nrate = 0.01\n[output]\nsnapshot_every = 1\n",
                             "batch = 5\nwindow = 30"));
     const std::vector<std::string> whole{"train", "config.toml", "--out", "whole"};
     const auto from = std::chrono::steady_clock::now();

@@ -9,6 +9,7 @@ const char* to_string(Kind kind) noexcept {
         case Kind::parameters: return "parameters";
         case Kind::gradients: return "gradients";
         case Kind::moments: return "moments";
+        case Kind::data: return "data";
         case Kind::carry: return "carry";
         case Kind::slots: return "slots";
         case Kind::tape: return "tape";

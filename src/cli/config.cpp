@@ -230,7 +230,7 @@ std::vector<Key> make_table() {
 
         {"memory.limit", [](Config& c) -> F { return &c.memory.ram; }, size(), "for everything that the library holds"},
         {"memory.time_axis", [](Config& c) -> F { return &c.memory.time_axis; }, size(),
-         "for what grows with the window: carry, slots, tape, log"},
+         "for what grows with the window: data, carry, slots, tape, log"},
 
         {"schedule.family", [](Config& c) -> F { return &c.schedule.family; }, families,
          "`auto`: the cheapest that fits [memory]"},
@@ -266,6 +266,7 @@ std::vector<Key> make_table() {
         {"plan.bytes.parameters", predicted<Kind::parameters>, between(0, most_bytes), "predicted peak"},
         {"plan.bytes.gradients", predicted<Kind::gradients>, between(0, most_bytes), "predicted peak"},
         {"plan.bytes.moments", predicted<Kind::moments>, between(0, most_bytes), "predicted peak"},
+        {"plan.bytes.data", predicted<Kind::data>, between(0, most_bytes), "predicted peak"},
         {"plan.bytes.carry", predicted<Kind::carry>, between(0, most_bytes), "predicted peak"},
         {"plan.bytes.slots", predicted<Kind::slots>, between(0, most_bytes), "predicted peak"},
         {"plan.bytes.tape", predicted<Kind::tape>, between(0, most_bytes), "predicted peak"},

@@ -17,12 +17,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kinds{Kind::parameters, Kind::gradients, Kind::moments, Kind::carry,
-                           Kind::slots,      Kind::tape,      Kind::log,     Kind::workspace};
-
 Json json_of(const Bytes& bytes) {
     Json out;
-    for (const Kind kind : kinds) out[to_string(kind)] = bytes[kind];
+    for (std::size_t k = 0; k < kind_count; ++k) out[to_string(static_cast<Kind>(k))] = bytes.by_kind[k];
     out["time_axis"] = bytes.time_axis();
     out["total"] = bytes.total();
     return out;
@@ -130,7 +127,8 @@ std::string as_text(const TrainReport& r) {
     const auto row = [&](const char* name, std::int64_t predicted, std::int64_t measured) {
         rows.push_back({name, fmt::format("{}", predicted), fmt::format("{}", measured)});
     };
-    for (const Kind kind : kinds) row(to_string(kind), r.plan.predicted[kind], r.measured[kind]);
+    for (std::size_t k = 0; k < kind_count; ++k)
+        row(to_string(static_cast<Kind>(k)), r.plan.predicted.by_kind[k], r.measured.by_kind[k]);
     row("time axis", r.plan.predicted.time_axis(), r.measured.time_axis());
     row("total", r.plan.predicted.total(), r.measured.total());
     out += table(rows);
@@ -176,9 +174,9 @@ std::string as_text(const std::vector<Candidate>& candidates, Index steps, const
         const Plan& plan = candidates.front().plan;
         out += fmt::format("window of {} steps in {} links of {}; limits: all kinds {}, time axis {}\n", steps,
                            plan.schedule.steps, plan.chunk, limit(budget.ram), limit(budget.time_axis));
-        out += fmt::format("bytes under every schedule: parameters {}, gradients {}, moments {}, workspace {}\n",
+        out += fmt::format("bytes under every schedule: parameters {}, gradients {}, moments {}, data {}, workspace {}\n",
                            plan.predicted[Kind::parameters], plan.predicted[Kind::gradients],
-                           plan.predicted[Kind::moments], plan.predicted[Kind::workspace]);
+                           plan.predicted[Kind::moments], plan.predicted[Kind::data], plan.predicted[Kind::workspace]);
     }
     return out + table(rows) + measured_as_text(candidates);
 }

@@ -64,6 +64,7 @@ public:
     Index window() const noexcept override { return source_->window(); }
     Index windows() const noexcept override { return source_->windows(); }
     Index length() const noexcept override { return source_->length(); }
+    std::int64_t step_bytes() const noexcept override { return source_->step_bytes(); }
     Index remainder() const noexcept override { return source_->remainder(); }
     bool fresh(Index window) const noexcept override { return source_->fresh(window); }
     void read(const Cut& cut, Batch<Real>& batch) const override {

@@ -24,18 +24,6 @@ std::string problem_of(std::string_view what, Index value, Index least) {
     return fmt::format("{} must lie between {} and {}, not at {}", what, least, most, value);
 }
 
-template <class Real>
-void clear(Batch<Real>& batch, Index steps, Index sequences) {
-    batch.steps = steps;
-    batch.batch = sequences;
-    batch.first = batch.loss_from = 0;
-    batch.tokens.clear();
-    batch.inputs.clear();
-    batch.classes.clear();
-    batch.values.clear();
-    batch.weights.clear();
-}
-
 }  // namespace
 
 std::string AddingSpec::problem() const {
@@ -62,10 +50,12 @@ template <class Real>
 void AddingSource<Real>::read(const Cut& cut, Batch<Real>& batch) const {
     check_cut(cut, name(), spec_.batch);
     const Index T = spec_.steps, B = cut.sequences.size(), half = T / 2;
-    clear(batch, T, B);
-    batch.inputs.resize(static_cast<std::size_t>(2 * T * B));
-    batch.values.resize(static_cast<std::size_t>(T * B));
-    batch.weights.resize(static_cast<std::size_t>(T * B));
+    batch.clear();
+    batch.steps = T;
+    batch.batch = B;
+    batch.inputs.resize(2 * T * B);
+    batch.values.resize(T * B);
+    batch.weights.resize(T * B);
     const Random values(spec_.seed, adding_values), places(spec_.seed, adding_places);
     const auto window = static_cast<std::uint64_t>(cut.window);
     for (Index b = 0; b < B; ++b) {
@@ -82,7 +72,7 @@ void AddingSource<Real>::read(const Cut& cut, Batch<Real>& batch) const {
             input[1] = marked ? Real{1} : Real{0};
         }
         for (Index t = 0; t < T; ++t) {
-            const auto place = static_cast<std::size_t>(t * B + b);
+            const Index place = t * B + b;
             batch.values[place] = t == T - 1 ? static_cast<Real>(sum) : Real{0};
             batch.weights[place] = t == T - 1 ? Real{1} : Real{0};
         }
@@ -99,12 +89,14 @@ void CopySource<Real>::read(const Cut& cut, Batch<Real>& batch) const {
     check_cut(cut, name(), spec_.batch);
     const Index T = spec_.steps(), B = cut.sequences.size(), K = spec_.length;
     const auto blank = static_cast<std::int32_t>(spec_.symbols), delimiter = blank + 1;
-    clear(batch, T, B);
-    batch.tokens.assign(static_cast<std::size_t>(T * B), blank);
-    batch.classes.assign(static_cast<std::size_t>(T * B), blank);
+    batch.clear();
+    batch.steps = T;
+    batch.batch = B;
+    batch.tokens.assign(T * B, blank);
+    batch.classes.assign(T * B, blank);
     const Random symbols(spec_.seed, copy_symbols);
     for (Index b = 0; b < B; ++b) {
-        const auto at = [&](Index t) { return static_cast<std::size_t>(t * B + b); };
+        const auto at = [&](Index t) { return t * B + b; };
         for (Index k = 0; k < K; ++k) {
             const auto symbol = static_cast<std::int32_t>(symbols.below(static_cast<std::uint32_t>(spec_.symbols),
                                                                         cut.window, (cut.sequences.first + b) * K + k));

@@ -126,16 +126,13 @@ template <class Real>
 void TextSource<Real>::read(const Cut& cut, Batch<Real>& batch) const {
     check_cut(cut, name(), batch_);
     const Index begin = cut.window % windows() * window_, end = std::min(begin + window_, length_);
+    batch.clear();
     batch.first = std::max<Index>(0, begin - cut.look_back);
     batch.steps = end - batch.first;
     batch.batch = cut.sequences.size();
     batch.loss_from = begin - batch.first;
-    batch.inputs.clear();
-    batch.values.clear();
-    batch.weights.clear();
-    const auto size = static_cast<std::size_t>(batch.steps * batch.batch);
-    batch.tokens.resize(size);
-    batch.classes.resize(size);
+    batch.tokens.resize(batch.steps * batch.batch);
+    batch.classes.resize(batch.steps * batch.batch);
 
     for (Index b = 0; b < batch.batch; ++b) {
         const Index at = part_.first + (cut.sequences.first + b) * length_ + batch.first;
@@ -150,7 +147,7 @@ void TextSource<Real>::read(const Cut& cut, Batch<Real>& batch) const {
         };
         std::int32_t token = token_at(0);
         for (Index t = 0; t < batch.steps; ++t) {
-            const auto place = static_cast<std::size_t>(t * batch.batch + b);
+            const Index place = t * batch.batch + b;
             batch.tokens[place] = token;
             batch.classes[place] = token = token_at(t + 1);
         }

@@ -23,7 +23,7 @@ Index ceil_div(Index a, Index b) { return a < 1 ? 0 : 1 + (a - 1) / b; }
 template <class Real>
 double divisor(const ModelSpec& model, const Batch<Real>& batch) {
     const Index from = batch.loss_from * batch.batch, to = batch.steps * batch.batch, outputs = model.outputs();
-    const std::span<const std::int32_t> classes(batch.classes);
+    const std::span<const std::int32_t> classes = batch.classes.span();
     const auto of = [&](Index first, Index last) {
         return loss_divisor(model.loss, outputs,
                             classes.empty() ? classes : classes.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)),
@@ -31,7 +31,7 @@ double divisor(const ModelSpec& model, const Batch<Real>& batch) {
     };
     if (batch.weights.empty() || model.loss.reduction != LossSpec::Reduction::mean) return of(from, to);
     double sum = 0.0;
-    for (Index p = from; p < to; ++p) sum += static_cast<double>(batch.weights[static_cast<std::size_t>(p)]) * of(p, p + 1);
+    for (Index p = from; p < to; ++p) sum += static_cast<double>(batch.weights[p]) * of(p, p + 1);
     return sum;
 }
 
@@ -155,6 +155,7 @@ Workload workload(const Network<Real>& network, const Source<Real>& source, cons
     w.always[Kind::carry] = (2 + (o.carry ? 2 * o.micro_batches : 0)) * w.state;
     w.always[Kind::parameters] = parameters * versions_kept(source, o);
     w.always[Kind::moments] = parameters * o.optimizer.moments();
+    w.always[Kind::data] = w.steps * source.batch() * source.step_bytes();
     return w;
 }
 
@@ -168,8 +169,8 @@ struct Trainer<Real>::Shard {
           links(plan.schedule.steps),
           chain(network, batch, o.chunk, o.seed, ledger),
           run(chain, make_schedule(plan.schedule)),
-          gradients(network.parameters().size(), Kind::gradients, ledger),
-          batches(static_cast<std::size_t>(micro_batches)) {
+          gradients(network.parameters().size(), Kind::gradients, ledger) {
+        for (Index m = 0; m < micro_batches; ++m) batches.emplace_back(ledger);
         chain.add_to(gradients.data());
         if (!carry) return;
         for (Index m = 0; m < micro_batches; ++m) {

@@ -84,14 +84,14 @@ BOOST_AUTO_TEST_CASE(threads_lose_no_byte_and_no_peak) {
 BOOST_AUTO_TEST_CASE(bytes_add_up) {
     Bytes b;
     for (std::size_t k = 0; k < kind_count; ++k) b.by_kind[k] = std::int64_t{1} << k;
-    BOOST_CHECK_EQUAL(b.total(), 255);
-    BOOST_CHECK_EQUAL(b.time_axis(), b[Kind::carry] + b[Kind::slots] + b[Kind::tape] + b[Kind::log]);
+    BOOST_CHECK_EQUAL(b.total(), 511);
+    BOOST_CHECK_EQUAL(b.time_axis(), b[Kind::data] + b[Kind::carry] + b[Kind::slots] + b[Kind::tape] + b[Kind::log]);
     b += b;
-    BOOST_CHECK_EQUAL(b.total(), 510);
+    BOOST_CHECK_EQUAL(b.total(), 1022);
 }
 
 BOOST_AUTO_TEST_CASE(every_kind_has_a_name) {
-    const std::vector<std::string> names{"parameters", "gradients", "moments", "carry",
+    const std::vector<std::string> names{"parameters", "gradients", "moments", "data", "carry",
                                          "slots",      "tape",      "log",     "workspace"};
     BOOST_CHECK_EQUAL(names.size(), kind_count);
     for (std::size_t k = 0; k < kind_count; ++k) BOOST_CHECK_EQUAL(to_string(static_cast<Kind>(k)), names[k]);

@@ -64,7 +64,8 @@ BOOST_AUTO_TEST_CASE(every_pair_stands_once_in_its_stream) {
                     BOOST_TEST(source.windows() == (L + T - 1) / T);
                     BOOST_TEST(source.remainder() == (part.size() - 1) % B);
                     Index seen = 0;
-                    Batch<float> batch;
+                    Ledger ledger;
+                    Batch<float> batch(ledger);
                     for (Index w = 0; w < source.windows(); ++w) {
                         BOOST_TEST(source.fresh(w) == (w == 0));
                         source.read({w, {0, B}}, batch);
@@ -73,6 +74,7 @@ BOOST_AUTO_TEST_CASE(every_pair_stands_once_in_its_stream) {
                         BOOST_TEST_REQUIRE(batch.steps == std::min(T, L - seen));
                         BOOST_TEST_REQUIRE(static_cast<Index>(batch.tokens.size()) == batch.steps * B);
                         BOOST_TEST_REQUIRE(batch.classes.size() == batch.tokens.size());
+                        if (w == 0) BOOST_TEST(ledger.live()[Kind::data] == batch.steps * B * source.step_bytes());
                         bool right = true;
                         for (Index t = 0; t < batch.steps; ++t)
                             for (Index b = 0; b < B; ++b) {
@@ -209,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_text_of_any_size_takes_no_memory) {
     BOOST_TEST(batch.classes[3] == 'n');
     source.read({source.windows() - 1, {0, 4}}, batch);
     BOOST_TEST(batch.steps == source.length() % 1000);
-    BOOST_TEST(batch.classes.back() == 0);
+    BOOST_TEST(batch.classes[batch.classes.size() - 1] == 0);
     rusage usage{};
     ::getrusage(RUSAGE_SELF, &usage);
     BOOST_TEST(usage.ru_maxrss < 256 * 1024);

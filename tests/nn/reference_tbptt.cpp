@@ -22,20 +22,23 @@ public:
     Index batch() const noexcept override { return batch_; }
     Index window() const noexcept override { return window_; }
     Index windows() const noexcept override { return (steps_ + window_ - 1) / window_; }
+    std::int64_t step_bytes() const noexcept override { return 4 + features_ * static_cast<Index>(sizeof(Real)); }
     Index remainder() const noexcept override { return 0; }
     bool fresh(Index window) const noexcept override { return window % windows() == 0; }
     void read(const Cut& cut, Batch<Real>& b) const override {
         const Index own = cut.window % windows() * window_;
-        b = {};
+        b.clear();
         b.first = std::max<Index>(0, own - cut.look_back);
         b.loss_from = own - b.first;
         b.steps = std::min(own + window_, steps_) - b.first;
         b.batch = cut.sequences.size();
-        for (Index t = b.first; t < b.first + b.steps; ++t)
-            for (Index s = cut.sequences.first; s < cut.sequences.last; ++s) {
-                const Index place = t * batch_ + s;
-                b.classes.push_back(classes_[static_cast<std::size_t>(place)]);
-                b.inputs.insert(b.inputs.end(), inputs_.begin() + place * features_, inputs_.begin() + (place + 1) * features_);
+        b.classes.resize(b.steps * b.batch);
+        b.inputs.resize(b.steps * b.batch * features_);
+        for (Index t = 0; t < b.steps; ++t)
+            for (Index s = 0; s < b.batch; ++s) {
+                const Index from = (b.first + t) * batch_ + cut.sequences.first + s, to = t * b.batch + s;
+                b.classes[to] = classes_[static_cast<std::size_t>(from)];
+                std::copy_n(inputs_.begin() + from * features_, features_, b.inputs.begin() + to * features_);
             }
     }
 

@@ -33,13 +33,17 @@ public:
     Index batch() const noexcept override { return 1; }
     Index window() const noexcept override { return static_cast<Index>(tokens_.size()) - 1; }
     Index windows() const noexcept override { return 1; }
+    std::int64_t step_bytes() const noexcept override { return 2 * sizeof(std::int32_t); }
     Index remainder() const noexcept override { return 0; }
     bool fresh(Index) const noexcept override { return true; }
     void read(const Cut&, Batch<float>& b) const override {
+        b.clear();
         b.steps = window();
         b.batch = 1;
-        b.tokens.assign(tokens_.begin(), tokens_.end() - 1);
-        b.classes.assign(tokens_.begin() + 1, tokens_.end());
+        b.tokens.resize(b.steps);
+        b.classes.resize(b.steps);
+        std::copy_n(tokens_.begin(), b.steps, b.tokens.begin());
+        std::copy_n(tokens_.begin() + 1, b.steps, b.classes.begin());
     }
 
 private:
@@ -90,8 +94,7 @@ Result run(Index steps, Index hidden, Index chunk, double share, bool advance_to
     const double start = now();
     const UpdateReport report = trainer.update();
     r.seconds = now() - start;
-    // The window itself, a token and a target a step, is data and in no ledger.
-    r.resident = status("VmHWM:") - before - steps * static_cast<std::int64_t>(2 * sizeof(std::int32_t));
+    r.resident = status("VmHWM:") - before;
     r.loss = report.loss;
     r.advances = report.counts.advances;
     r.slots = trainer.plan().schedule.slots;

@@ -13,8 +13,8 @@
 namespace backsweep {
 
 /// What a byte is held for.
-enum class Kind : std::int32_t { parameters, gradients, moments, carry, slots, tape, log, workspace };
-inline constexpr std::size_t kind_count = 8;
+enum class Kind : std::int32_t { parameters, gradients, moments, data, carry, slots, tape, log, workspace };
+inline constexpr std::size_t kind_count = 9;
 
 /// The kind's name ("parameters").
 BACKSWEEP_API const char* to_string(Kind kind) noexcept;
@@ -26,7 +26,7 @@ struct Bytes {
     std::int64_t& operator[](Kind kind) noexcept { return by_kind[static_cast<std::size_t>(kind)]; }
     std::int64_t operator[](Kind kind) const noexcept { return by_kind[static_cast<std::size_t>(kind)]; }
     std::int64_t total() const noexcept;
-    /// What grows with the length of the sequence: carry, slots, tape and log.
+    /// What grows with the length of the sequence: data, carry, slots, tape and log.
     std::int64_t time_axis() const noexcept;
     Bytes& operator+=(const Bytes& other) noexcept;
     friend bool operator==(const Bytes&, const Bytes&) = default;
@@ -40,7 +40,7 @@ inline std::int64_t Bytes::total() const noexcept {
 
 inline std::int64_t Bytes::time_axis() const noexcept {
     const Bytes& b = *this;
-    return b[Kind::carry] + b[Kind::slots] + b[Kind::tape] + b[Kind::log];
+    return b[Kind::data] + b[Kind::carry] + b[Kind::slots] + b[Kind::tape] + b[Kind::log];
 }
 
 inline Bytes& Bytes::operator+=(const Bytes& other) noexcept {

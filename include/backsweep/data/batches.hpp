@@ -2,28 +2,44 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "backsweep/base/buffer.hpp"
+#include "backsweep/base/ledger.hpp"
 #include "backsweep/base/range.hpp"
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace backsweep {
 
 /// One window of some sequences. Arrays are [step][batch] or [step][batch][feature]; those that a source has no use for
-/// are empty. A batch may be filled again and again and keeps its capacity.
+/// are empty. A batch may be filled again and again and keeps its capacity. Its ledger must outlive it.
 template <class Real>
 struct Batch {
+    explicit Batch(Ledger& ledger = Ledger::process()) noexcept
+        : tokens(Kind::data, ledger),
+          inputs(Kind::data, ledger),
+          classes(Kind::data, ledger),
+          values(Kind::data, ledger),
+          weights(Kind::data, ledger) {}
+
+    /// No steps and no arrays; the capacity stays.
+    void clear() noexcept {
+        steps = batch = first = loss_from = 0;
+        tokens.resize(0);
+        classes.resize(0);
+        for (Buffer<Real>* array : {&inputs, &values, &weights}) array->resize(0);
+    }
+
     Index steps = 0;
     Index batch = 0;
     Index first = 0;      ///< first step, counted from the start of the sequences
     Index loss_from = 0;  ///< steps before this one were looked back at: they have no loss here
 
-    std::vector<std::int32_t> tokens;   ///< inputs of a model that starts with an embedding
-    std::vector<Real> inputs;           ///< inputs of other models
-    std::vector<std::int32_t> classes;  ///< targets of cross_entropy
-    std::vector<Real> values;           ///< targets of other losses
-    std::vector<Real> weights;          ///< weight of each position, or empty: all 1
+    Buffer<std::int32_t> tokens;   ///< inputs of a model that starts with an embedding
+    Buffer<Real> inputs;           ///< inputs of other models
+    Buffer<std::int32_t> classes;  ///< targets of cross_entropy
+    Buffer<Real> values;           ///< targets of other losses
+    Buffer<Real> weights;          ///< weight of each position, or empty: all 1
 };
 
 /// Which part of which window is wanted.
@@ -50,6 +66,8 @@ public:
     virtual Index windows() const noexcept = 0;
     /// Steps of the sequences: no window with its look-back is longer. An upper bound will do.
     virtual Index length() const noexcept { return windows() * window(); }
+    /// Bytes that read() puts into a batch for one step of one sequence: what a plan counts for the data.
+    virtual std::int64_t step_bytes() const noexcept = 0;
     /// Pairs of input and target an epoch that fit into no window, because all sequences have the same length.
     virtual Index remainder() const noexcept = 0;
     /// Whether the sequences begin with this window, so that the carry starts anew.

@@ -52,6 +52,7 @@ public:
     Index batch() const noexcept override { return spec_.batch; }
     Index window() const noexcept override { return spec_.steps; }
     Index windows() const noexcept override { return spec_.windows; }
+    std::int64_t step_bytes() const noexcept override { return 4 * sizeof(Real); }
     Index remainder() const noexcept override { return 0; }
     bool fresh(Index) const noexcept override { return true; }
     void read(const Cut& cut, Batch<Real>& batch) const override;
@@ -72,6 +73,7 @@ public:
     Index batch() const noexcept override { return spec_.batch; }
     Index window() const noexcept override { return spec_.steps(); }
     Index windows() const noexcept override { return spec_.windows; }
+    std::int64_t step_bytes() const noexcept override { return 2 * sizeof(std::int32_t); }
     Index remainder() const noexcept override { return 0; }
     bool fresh(Index) const noexcept override { return true; }
     void read(const Cut& cut, Batch<Real>& batch) const override;

@@ -19,7 +19,7 @@ struct BACKSWEEP_API Workload {
 
     std::int64_t state = 0;  ///< bytes of a state: what one slot holds
     std::int64_t tape = 0;   ///< bytes of the tape of a full link
-    Bytes always{};          ///< held whatever the schedule: parameters, gradients, moments, carry, log, workspace
+    Bytes always{};          ///< held whatever the schedule: parameters, gradients, moments, data, carry, log, workspace
 
     double advance = 1.0;  ///< costs of a link, in any unit: counted by default, so that plans do not depend on the clock
     double record = 1.0;
@@ -34,7 +34,7 @@ struct BACKSWEEP_API Workload {
 struct Budget {
     static constexpr std::int64_t unlimited = -1;
     std::int64_t ram = unlimited;        ///< all kinds together
-    std::int64_t time_axis = unlimited;  ///< carry, slots, tape and log: what grows with the length of the window
+    std::int64_t time_axis = unlimited;  ///< data, carry, slots, tape and log: what grows with the length of the window
 };
 
 }  // namespace backsweep

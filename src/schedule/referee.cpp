@@ -34,15 +34,16 @@ std::string to_string(const Held& held) {
     return "nothing";
 }
 
-class Machine {
+class Player {
 public:
-    Machine(Index steps, std::span<const Stored> stored, const Sizes& sizes, const Limits& limits, bool needs_state,
-            bool reverses)
+    Player(Index steps, std::span<const Stored> stored, const Machine& machine)
         : steps_(steps),
-          sizes_(sizes),
-          limits_(limits),
-          needs_state_(needs_state),
-          reverses_(reverses),
+          sizes_(machine.sizes),
+          limits_(machine.limits),
+          costs_(machine.costs),
+          needs_state_(machine.needs_state),
+          reverses_(machine.reverses),
+          weighs_(machine.sizes.state || machine.sizes.tape || machine.sizes.adjoint || machine.sizes.overhead),
           end_(steps) {
         if (steps < 0) throw InvalidArgument("referee: steps must be 0 or more, came " + std::to_string(steps));
         if (stored.empty()) {
@@ -71,6 +72,7 @@ public:
         ++play_.actions;
         perform(action);
         count_peaks();
+        weigh(0);
         return true;
     }
 
@@ -83,6 +85,9 @@ public:
         }
         return play_;
     }
+
+    /// Where the working state is, -1 if nowhere.
+    Index at() const { return state_.value_or(-1); }
 
     [[noreturn]] void refuse(const std::string& rule) const {
         throw ScheduleError("action " + text(play_.actions) + ", " + backsweep::to_string(now_) + ": " + rule);
@@ -99,6 +104,12 @@ private:
                 need_state(steps.first);
                 if (play_.advances == 0) play_.first_advance = steps.size();
                 play_.advances += steps.size();
+                for (Index link = steps.first; weighs_ && link < steps.last; ++link) {
+                    state_ = link;
+                    weigh(state_bytes(link + 1) + overhead(Verb::advance, link));
+                }
+                for (Index link = steps.first; costs_.advance && link < steps.last; ++link)
+                    play_.cost += costs_.advance(link);
                 state_ = steps.last;
                 break;
             case Verb::record:
@@ -106,6 +117,9 @@ private:
                 need_link(steps);
                 need_state(steps.first);
                 need_no_tape();
+                weigh(tape_bytes(steps.first) + overhead(Verb::record, steps.first) +
+                      (action.verb == Verb::record && !sizes_.tape_holds_state ? state_bytes(steps.last) : 0));
+                if (costs_.record) play_.cost += costs_.record(steps.first);
                 tape_ = steps.first;
                 ++play_.recorded;
                 if (action.verb == Verb::record) {
@@ -124,6 +138,8 @@ private:
                 }
                 need_tape(steps.first);
                 if (needs_state_) need_state(steps.first);
+                weigh(adjoint_bytes(steps.first) + overhead(Verb::reverse, steps.first));
+                if (costs_.reverse) play_.cost += costs_.reverse(steps.first);
                 tape_.reset();
                 tape_alone_ = false;
                 state_.reset();
@@ -135,21 +151,21 @@ private:
                 need_state(steps.first);
                 put(action.to, Held::Kind::state, steps.first);
                 ++play_.saves;
-                ++play_.writes[tier_of(action.to)];
+                count_write(action.to);
                 break;
             case Verb::load:
                 need_point(steps);
                 need_held(action.from, Held::Kind::state, steps.first);
                 state_ = steps.first;
                 ++play_.loads;
-                ++play_.reads[tier_of(action.from)];
+                count_read(action.from);
                 break;
             case Verb::take:
                 need_point(steps);
                 empty(action.from, Held::Kind::state, steps.first);
                 state_ = steps.first;
                 ++play_.takes;
-                ++play_.reads[tier_of(action.from)];
+                count_read(action.from);
                 break;
             case Verb::restart:
                 need_point(steps);
@@ -163,7 +179,7 @@ private:
                 put(action.to, Held::Kind::tape, steps.first);
                 tape_.reset();
                 ++play_.stows;
-                ++play_.writes[tier_of(action.to)];
+                count_write(action.to);
                 break;
             case Verb::fetch:
                 need_link(steps);
@@ -171,7 +187,7 @@ private:
                 empty(action.from, Held::Kind::tape, steps.first);
                 tape_ = steps.first;
                 ++play_.fetches;
-                ++play_.reads[tier_of(action.from)];
+                count_read(action.from);
                 break;
             case Verb::drop:
                 if (action.from.index < 0) {
@@ -187,6 +203,7 @@ private:
                 if (action.from.tier == action.to.tier) refuse("`move` changes the tier");
                 empty(action.from, kind_of(steps), steps.first);
                 put(action.to, kind_of(steps), steps.first);
+                play_.cost += costs_.read[tier_of(action.from)] + costs_.write[tier_of(action.to)];
                 ++play_.moves;
                 break;
             case Verb::turn:
@@ -276,6 +293,16 @@ private:
         return found->second;
     }
 
+    void count_write(Slot slot) {
+        ++play_.writes[tier_of(slot)];
+        play_.cost += costs_.write[tier_of(slot)];
+    }
+
+    void count_read(Slot slot) {
+        ++play_.reads[tier_of(slot)];
+        play_.cost += costs_.read[tier_of(slot)];
+    }
+
     void put(Slot slot, Held::Kind kind, Index index) {
         const std::size_t tier = tier_of(slot);
         if (slot.index < 0) refuse("a slot must be named");
@@ -294,20 +321,53 @@ private:
             refuse("tier " + std::string(backsweep::to_string(slot.tier)) + " may use " + text(limit) +
                    " slots at once");
         }
+        const std::int64_t most = limits_.bytes[tier];
+        if (most >= 0 && bytes_[tier] > most) {
+            refuse("tier " + std::string(backsweep::to_string(slot.tier)) + " may hold " + text(most) +
+                   " bytes at once, this makes " + text(bytes_[tier]));
+        }
+        if (weighs_) ++holders_[state_in(kind, index)];
     }
 
     void empty(Slot slot, Held::Kind kind, Index index) {
         need_held(slot, kind, index);
         const std::size_t tier = tier_of(slot);
         slots_[tier][slot.index].kind = Held::Kind::nothing;
+        if (weighs_) {
+            const auto holders = holders_.find(state_in(kind, index));
+            if (--holders->second == 0) holders_.erase(holders);
+        }
         --used_[tier];
         if (kind == Held::Kind::state) --states_;
         bytes_[tier] -= size_of(kind, index);
     }
 
     std::int64_t size_of(Held::Kind kind, Index index) const {
-        const auto& size = kind == Held::Kind::state ? sizes_.state : sizes_.tape;
-        return size ? size(index) : 0;
+        return kind == Held::Kind::state ? state_bytes(index) : tape_bytes(index);
+    }
+
+    std::int64_t state_bytes(Index step) const { return sizes_.state ? sizes_.state(step) : 0; }
+    std::int64_t tape_bytes(Index link) const { return sizes_.tape ? sizes_.tape(link) : 0; }
+    std::int64_t adjoint_bytes(Index step) const { return sizes_.adjoint ? sizes_.adjoint(step) : 0; }
+    std::int64_t overhead(Verb verb, Index link) const { return sizes_.overhead ? sizes_.overhead(verb, link) : 0; }
+
+    /// The state that lies in a slot of this content; -1 if none does.
+    Index state_in(Held::Kind kind, Index index) const {
+        if (kind == Held::Kind::state) return index;
+        return sizes_.tape_holds_state ? index + 1 : -1;
+    }
+
+    /// Counts what is alive at this point, and `more` while an action runs.
+    void weigh(std::int64_t more) {
+        if (!weighs_) return;
+        for (std::size_t tier = 0; tier < tier_count; ++tier)
+            if (tier != static_cast<std::size_t>(Tier::disk)) more += bytes_[tier];
+        if (tape_) more += tape_bytes(*tape_);
+        if (turned_) more += adjoint_bytes(end_);
+        const bool held = state_ && (holders_.count(*state_) != 0 ||
+                                     (sizes_.tape_holds_state && tape_ && *tape_ + 1 == *state_));
+        if (state_ && !held) more += state_bytes(*state_);
+        play_.peak_total = std::max(play_.peak_total, more);
     }
 
     void count_peaks() {
@@ -321,8 +381,10 @@ private:
     Index steps_;
     const Sizes& sizes_;
     const Limits& limits_;
+    const Costs& costs_;
     bool needs_state_;
     bool reverses_;
+    bool weighs_;
 
     Action now_{};
     std::optional<Index> state_;  // step of the working state, if it is specified
@@ -332,6 +394,7 @@ private:
     bool turned_ = false;
     Index end_;  // links below it are left to reverse
     std::array<std::unordered_map<std::int32_t, Held>, tier_count> slots_;
+    std::unordered_map<Index, Index> holders_;  // slots that hold a state, by its step
     std::array<Index, tier_count> used_{};
     std::array<std::int64_t, tier_count> bytes_{};
     Index states_ = 0;
@@ -340,12 +403,25 @@ private:
 
 }  // namespace
 
-Play referee(Schedule& schedule, Index steps, std::span<const Stored> stored, const Sizes& sizes, const Limits& limits,
-             bool needs_state, bool reverses) {
-    Machine machine(steps, stored, sizes, limits, needs_state, reverses);
-    while (machine.play(schedule.next())) {}
-    if (schedule.next().verb != Verb::done) machine.refuse("`done` must be repeated for ever");
-    return machine.result();
+Play referee(Schedule& schedule, Index steps, std::span<const Stored> stored, const Machine& machine) {
+    Player player(steps, stored, machine);
+    bool open = machine.ending != Ending::closed;
+    const auto finish = [&] {
+        schedule.finish(steps);
+        open = false;
+    };
+    for (;;) {
+        if (open && machine.ending == Ending::ahead && player.at() >= steps - 1) finish();
+        Action action = schedule.next();
+        if (open && action.verb == Verb::advance && action.steps.last > steps) {
+            finish();
+            action.steps.last = steps;
+            if (action.steps.first >= steps) continue;  // revoked
+        }
+        if (!player.play(action)) break;
+    }
+    if (schedule.next().verb != Verb::done) player.refuse("`done` must be repeated for ever");
+    return player.result();
 }
 
 }  // namespace backsweep

@@ -23,7 +23,7 @@ namespace {
 template <class C>
 Index compare(C& inner, Index n, std::unique_ptr<Schedule> judged, std::unique_ptr<Schedule> played) {
     Counting<C> chain(inner);
-    const Play play = referee(*judged, n, {}, {}, {}, C::needs_state);
+    const Play play = referee(*judged, n, {}, {.needs_state = C::needs_state});
     auto& states = Counting<C>::State::counts;
     BOOST_CHECK_EQUAL(states.live, 0);
     Index peak = 0;

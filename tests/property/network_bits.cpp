@@ -132,7 +132,7 @@ public:
         if (reverses) o.first_adjoint.assign(run.adjoint().carry.begin(), run.adjoint().carry.end());
 
         const auto schedule = make_schedule(options);
-        const Play play = referee(*schedule, links(), {}, {}, {}, false, reverses);
+        const Play play = referee(*schedule, links(), {}, {.reverses = reverses});
         BOOST_TEST(counting.advances == play.advances);
         BOOST_TEST(counting.recorded == play.recorded);
         BOOST_TEST(counting.reversed == (reverses ? links() : 0));

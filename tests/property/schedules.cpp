@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(revolve_is_legal_and_optimal) {
         for (Index s = 1; s <= most_slots; ++s) {
             for (const AdvanceRule rule : rules) {
                 BOOST_TEST_CONTEXT(n << " steps, " << s << " slots, rule " << static_cast<int>(rule)) {
-                    const Play play = referee(*revolve(n, s, rule), n, {}, {}, ram_slots(s));
+                    const Play play = referee(*revolve(n, s, rule), n, {}, {.limits = ram_slots(s)});
                     BOOST_CHECK_EQUAL(play.advances, recurrence().advances(n, s));
                     BOOST_CHECK_EQUAL(play.advances, revolve_advances(n, s));
                     BOOST_CHECK_EQUAL(play.recorded, n);
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(revolve_with_needs_state_is_a_chain_one_longer) {
         for (Index s = 1; s <= most_slots; ++s) {
             for (const AdvanceRule rule : rules) {
                 BOOST_TEST_CONTEXT(n << " steps, " << s << " slots, rule " << static_cast<int>(rule)) {
-                    const Play play = referee(*revolve(n, s, rule, true), n, {}, {}, ram_slots(s), true);
+                    const Play play = referee(*revolve(n, s, rule, true), n, {}, {.limits = ram_slots(s), .needs_state = true});
                     BOOST_CHECK_EQUAL(play.advances, recurrence().advances(n + 1, s));
                     BOOST_CHECK_EQUAL(play.recorded, n);
                 }

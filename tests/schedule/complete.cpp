@@ -30,7 +30,7 @@ constexpr Slot disk(std::int32_t index) {
 Play play(std::span<const Stored> stored, Index slots, Index steps, bool needs_state = false) {
     Limits limits;
     limits.slots[static_cast<std::size_t>(Tier::ram)] = slots;
-    return referee(*complete(stored, slots, steps), steps, stored, {}, limits, needs_state);
+    return referee(*complete(stored, slots, steps), steps, stored, {.limits = limits, .needs_state = needs_state});
 }
 
 /// Least advances over all sequences of load, save, drop, advance and reverse: a shortest path over (states in RAM,

@@ -20,11 +20,11 @@ BOOST_AUTO_TEST_CASE(with_and_without_loss) {
 
 BOOST_AUTO_TEST_CASE(the_referee_agrees) {
     for (const Index steps : {0, 1, 31, 32, 33, 1000}) {
-        const Play loss = referee(*forward_only(steps), steps, {}, {}, {}, false, false);
+        const Play loss = referee(*forward_only(steps), steps, {}, {.reverses = false});
         BOOST_CHECK_EQUAL(loss.recorded, steps);
         BOOST_CHECK_EQUAL(loss.drops, steps);
         BOOST_CHECK_EQUAL(loss.advances, 0);
-        const Play state = referee(*forward_only(steps, false), steps, {}, {}, {}, true, false);
+        const Play state = referee(*forward_only(steps, false), steps, {}, {.needs_state = true, .reverses = false});
         BOOST_CHECK_EQUAL(state.advances, steps);
         BOOST_CHECK_EQUAL(state.recorded, 0);
     }

@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(G24) {
                 BOOST_CHECK_EQUAL(revolve_advances(row.steps, row.slots), row.advances);
                 Limits limits;
                 limits.slots[static_cast<std::size_t>(Tier::ram)] = row.slots;
-                const Play play = referee(*revolve(row.steps, row.slots, rule), row.steps, {}, {}, limits);
+                const Play play = referee(*revolve(row.steps, row.slots, rule), row.steps, {}, {.limits = limits});
                 BOOST_CHECK_EQUAL(play.advances, row.advances);
                 BOOST_CHECK_EQUAL(play.recorded, row.steps);
             }

@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(counts_for_every_period) {
             for (const bool needs_state : {false, true}) {
                 BOOST_TEST_CONTEXT(steps << " steps, period " << period << ", needs_state " << needs_state) {
                     const auto schedule = periodic(steps, period, needs_state);
-                    const Play play = referee(*schedule, steps, {}, {}, {}, needs_state);
+                    const Play play = referee(*schedule, steps, {}, {.needs_state = needs_state});
                     const Index blocks = (steps + period - 1) / period;
                     const Index outer = std::max<Index>(blocks - 1, 0);
                     const Index block = std::min(period, steps);

@@ -38,13 +38,13 @@ const Actions one_link{emit::record(0), emit::turn(1), emit::reverse(0)};
 Play play(Actions actions, Index steps, std::vector<Stored> stored = {}, bool needs_state = false,
           bool reverses = true) {
     Script script(std::move(actions));
-    return referee(script, steps, stored, {}, {}, needs_state, reverses);
+    return referee(script, steps, stored, {.needs_state = needs_state, .reverses = reverses});
 }
 
 void refused(Actions actions, Index steps, const char* words, bool needs_state = false) {
     Script script(std::move(actions));
     BOOST_TEST_CONTEXT(words) {
-        BOOST_CHECK_EXCEPTION(referee(script, steps, {}, {}, {}, needs_state), ScheduleError, says(words));
+        BOOST_CHECK_EXCEPTION(referee(script, steps, {}, {.needs_state = needs_state}), ScheduleError, says(words));
     }
 }
 
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(bytes_follow_the_sizes_of_steps_and_links) {
                    emit::record(1), emit::turn(2), emit::reverse(1), emit::drop_state(1, ram(2)),
                    emit::fetch(0, ram(1)), emit::drop_state(0, ram(0)), emit::reverse(0)});
     const Sizes sizes{[](Index step) { return 100 + step; }, [](Index link) { return 1000 + link; }};
-    const Play result = referee(script, 2, {}, sizes);
+    const Play result = referee(script, 2, {}, {.sizes = sizes});
     BOOST_CHECK_EQUAL(result.peak_bytes[static_cast<std::size_t>(Tier::ram)], 100 + 1000 + 101);
 }
 
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(limits_on_slots) {
     Script script({emit::save(0, ram(5)), emit::advance(0, 1), emit::save(1, ram(9))});
     Limits limits;
     limits.slots[static_cast<std::size_t>(Tier::ram)] = 1;
-    BOOST_CHECK_EXCEPTION(referee(script, 3, {}, {}, limits), ScheduleError, says("tier ram may use 1 slots at once"));
+    BOOST_CHECK_EXCEPTION(referee(script, 3, {}, {.limits = limits}), ScheduleError, says("tier ram may use 1 slots at once"));
 }
 
 BOOST_AUTO_TEST_CASE(working_state) {
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_left_behind) {
     refused({emit::record(0), emit::stow(0, ram(2)), emit::record(1), emit::drop_working_tape(1), emit::turn(2)}, 2,
             "link 1 was never reversed");
     Script leaves_a_tape({emit::record(0)});
-    BOOST_CHECK_EXCEPTION(referee(leaves_a_tape, 1, {}, {}, {}, false, false), ScheduleError,
+    BOOST_CHECK_EXCEPTION(referee(leaves_a_tape, 1, {}, {.reverses = false}), ScheduleError,
                           says("the tape of link 0 is left as working tape"));
 }
 
@@ -211,9 +211,9 @@ BOOST_AUTO_TEST_CASE(chains_that_need_their_state) {
 BOOST_AUTO_TEST_CASE(a_sweep_that_reverses_nothing) {
     BOOST_CHECK_EQUAL(play({emit::advance(0, 3)}, 3, {}, false, false).advances, 3);
     Script turns({emit::advance(0, 3), emit::turn(3)});
-    BOOST_CHECK_EXCEPTION(referee(turns, 3, {}, {}, {}, false, false), ScheduleError, says("reverse nothing"));
+    BOOST_CHECK_EXCEPTION(referee(turns, 3, {}, {.reverses = false}), ScheduleError, says("reverse nothing"));
     Script stops({emit::advance(0, 2)});
-    BOOST_CHECK_EXCEPTION(referee(stops, 3, {}, {}, {}, false, false), ScheduleError,
+    BOOST_CHECK_EXCEPTION(referee(stops, 3, {}, {.reverses = false}), ScheduleError,
                           says("must end at x_3, it is at x_2"));
 }
 
@@ -239,4 +239,112 @@ BOOST_AUTO_TEST_CASE(done_is_for_ever) {
     actions.push_back(emit::record(0));
     refused(actions, 1, "`done` must be repeated for ever");
     refused({{static_cast<Verb>(77), {}, {}, 0, {0, 0}}}, 1, "no such verb");
+}
+
+BOOST_AUTO_TEST_CASE(prices_of_a_play) {
+    // Every price is a power of two apart, so that the sum shows which were paid how often.
+    const auto by_link = [](double price) { return [price](Index link) { return price * static_cast<double>(1 + link); }; };
+    Machine machine;
+    machine.costs.advance = by_link(1.0);
+    machine.costs.record = by_link(64.0);
+    machine.costs.reverse = by_link(1024.0);
+    machine.costs.write = {0.0, 0.0, 0.25, 1.0 / 64};
+    machine.costs.read = {0.0, 0.0, 1.0 / 256, 1.0 / 2048};
+    Script script({emit::save(0, ram(0)), emit::advance(0, 2), emit::save(2, {Tier::disk, 0}), emit::record(2),
+                   emit::turn(3), emit::reverse(2), emit::take(2, {Tier::disk, 0}), emit::load(0, ram(0)),
+                   emit::advance(0, 1), emit::tape(1), emit::reverse(1), move({0, 0}, ram(0), {Tier::disk, 0}),
+                   emit::take(0, {Tier::disk, 0}), emit::tape(0), emit::reverse(0)});
+    const Play result = referee(script, 3, {}, machine);
+    const double links = (1 + 2 + 1) * 1.0 + (3 + 2 + 1) * 64.0 + (3 + 2 + 1) * 1024.0;
+    const double tiers = 0.25 + 2.0 / 64 + 2.0 / 256 + 2.0 / 2048;  // the move reads RAM and writes the disk
+    BOOST_TEST(result.cost == links + tiers);
+}
+
+BOOST_AUTO_TEST_CASE(bytes_of_a_tier_are_limited) {
+    Machine machine;
+    machine.sizes.state = [](Index step) { return 10 + step; };
+    machine.limits.bytes[static_cast<std::size_t>(Tier::ram)] = 21;
+    Script fits({emit::save(0, ram(0)), emit::advance(0, 1), emit::save(1, ram(1)), emit::drop_state(1, ram(1)),
+                 emit::record(1), emit::turn(2), emit::reverse(1), emit::take(0, ram(0)), emit::tape(0), emit::reverse(0)});
+    BOOST_CHECK_EQUAL(referee(fits, 2, {}, machine).peak_bytes[2], 21);
+    machine.limits.bytes[static_cast<std::size_t>(Tier::ram)] = 20;
+    fits.rewind();
+    BOOST_CHECK_EXCEPTION(referee(fits, 2, {}, machine), ScheduleError,
+                          says("tier ram may hold 20 bytes at once, this makes 21"));
+}
+
+BOOST_AUTO_TEST_CASE(peak_of_everything_alive) {
+    // A chain of two links, its sizes all different: states 1, 10, 100; tapes 1000, 2000; adjoints 4, 40, 400.
+    Machine machine;
+    machine.needs_state = true;
+    machine.sizes.state = [](Index step) { return std::vector<std::int64_t>{1, 10, 100}.at(static_cast<std::size_t>(step)); };
+    machine.sizes.tape = [](Index link) { return 1000 * (1 + link); };
+    machine.sizes.adjoint = [](Index step) { return std::vector<std::int64_t>{4, 40, 400}.at(static_cast<std::size_t>(step)); };
+    const Actions actions{emit::save(0, ram(0)), emit::advance(0, 1), emit::save(1, ram(1)), emit::record(1),
+                          emit::turn(2),         emit::take(1, ram(1)), emit::reverse(1),    emit::take(0, ram(0)),
+                          emit::tape(0),         emit::reverse(0)};
+    const auto peak = [&] {
+        Script script(actions);
+        return referee(script, 2, {}, machine).peak_total;
+    };
+    // At the turn: x_0 and x_1 kept, x_2 at work, its adjoint, the tape of link 1.
+    BOOST_CHECK_EQUAL(peak(), 1 + 10 + 100 + 400 + 2000);
+    // The tape holds x_2; at the reverse x_0 is kept, x_1 at work, both adjoints.
+    machine.sizes.tape_holds_state = true;
+    BOOST_CHECK_EQUAL(peak(), 1 + 10 + 2000 + 400 + 40);
+    machine.sizes.overhead = [](Verb verb, Index link) -> std::int64_t { return verb == Verb::advance && link == 0 ? 5000 : 0; };
+    BOOST_CHECK_EQUAL(peak(), 1 + 10 + 5000);  // x_0 is at work and kept: once
+    machine.sizes.overhead = [](Verb verb, Index link) -> std::int64_t { return verb == Verb::reverse && link == 0 ? 5000 : 0; };
+    BOOST_CHECK_EQUAL(peak(), 1 + 1000 + 40 + 4 + 5000);
+}
+
+namespace {
+
+/// Advances link by link for ever; learns its length by finish() and reverses from x_0, which it kept.
+class Endless final : public Schedule {
+public:
+    Action next() override {
+        if (end_ < 0) {
+            if (at_ < 0) return ++at_, emit::save(0, ram(0));
+            ++at_;
+            return emit::advance(at_ - 1, at_);
+        }
+        if (script_.empty()) return emit::done();
+        const Action action = script_.front();
+        script_.erase(script_.begin());
+        return action;
+    }
+    void rewind() override {}
+    void finish(Index steps) override {
+        ahead = at_ == steps - 1;
+        end_ = steps;
+        if (ahead) script_.push_back(emit::record(steps - 1));
+        script_.push_back(emit::turn(steps));
+        if (ahead) script_.push_back(emit::reverse(steps - 1));
+        for (Index link = steps - (ahead ? 1 : 0); link-- > 0;) {
+            script_.push_back(link == 0 ? emit::take(0, ram(0)) : emit::load(0, ram(0)));
+            if (link > 0) script_.push_back(emit::advance(0, link));
+            script_.push_back(emit::tape(link));
+            script_.push_back(emit::reverse(link));
+        }
+    }
+    bool ahead = false;
+
+private:
+    Index at_ = -1, end_ = -1;
+    Actions script_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_open_end_is_told_ahead_or_late) {
+    Endless ahead, late, closed;
+    const Play known = referee(ahead, 5, {}, {.ending = Ending::ahead});
+    BOOST_CHECK(ahead.ahead);
+    BOOST_CHECK_EQUAL(known.advances, 4 + (3 + 2 + 1));
+    const Play unknown = referee(late, 5, {}, {.ending = Ending::late});
+    BOOST_CHECK(!late.ahead);
+    BOOST_CHECK_EQUAL(unknown.advances, 5 + (4 + 3 + 2 + 1));
+    BOOST_CHECK_EQUAL(unknown.recorded, 5);
+    BOOST_CHECK_THROW(referee(closed, 5), ScheduleError);
 }

@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(counts) {
         BOOST_CHECK_EQUAL(plain.recorded, steps);
         BOOST_CHECK_EQUAL(plain.tape_slots[in_ram], steps - 1);
         BOOST_CHECK_EQUAL(plain.state_slots[in_ram], 0);
-        const Play needs = referee(*store_all(steps, true), steps, {}, {}, {}, true);
+        const Play needs = referee(*store_all(steps, true), steps, {}, {.needs_state = true});
         BOOST_CHECK_EQUAL(needs.advances, 0);
         BOOST_CHECK_EQUAL(needs.recorded, steps);
         BOOST_CHECK_EQUAL(needs.tape_slots[in_ram], steps - 1);

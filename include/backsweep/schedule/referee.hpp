@@ -16,13 +16,43 @@ inline constexpr std::size_t tier_count = 4;
 
 /// Sizes that the referee adds up, in bytes; empty functions count nothing.
 struct Sizes {
-    std::function<std::int64_t(Index step)> state;  ///< bytes of x_step
-    std::function<std::int64_t(Index link)> tape;   ///< bytes of the tape of a link
+    std::function<std::int64_t(Index step)> state{};                ///< bytes of x_step
+    std::function<std::int64_t(Index link)> tape{};                 ///< bytes of the tape of a link
+    std::function<std::int64_t(Index step)> adjoint{};              ///< bytes of the adjoint of x_step
+    std::function<std::int64_t(Verb verb, Index link)> overhead{};  ///< beside these while advance, record or reverse runs
+    bool tape_holds_state = false;  ///< the tape of a link holds the state behind it, which then takes no bytes of its own
 };
 
 /// What may be used at most; -1 is no limit.
 struct Limits {
-    std::array<Index, tier_count> slots{-1, -1, -1, -1};  ///< slots of a tier that may hold something at once
+    std::array<Index, tier_count> slots{-1, -1, -1, -1};         ///< slots of a tier that may hold something at once
+    std::array<std::int64_t, tier_count> bytes{-1, -1, -1, -1};  ///< bytes of a tier's slots, by `Sizes`
+};
+
+/// Prices that the referee adds up, in any unit; an empty function costs nothing.
+struct Costs {
+    std::function<double(Index link)> advance{};
+    std::function<double(Index link)> record{};  ///< of a `tape` too
+    std::function<double(Index link)> reverse{};
+    std::array<double, tier_count> write{};  ///< of a save or stow into a tier; a move writes and reads
+    std::array<double, tier_count> read{};   ///< of a load, take or fetch out of a tier
+};
+
+/// How the last link of an open-ended schedule becomes known.
+enum class Ending {
+    closed,  ///< the schedule knows its length
+    ahead,   ///< the caller knows one link ahead: finish() is called where one link is left
+    late     ///< the caller learns it when no further link runs: finish() revokes the advance beyond the end
+};
+
+/// The abstract machine that a schedule is played on.
+struct Machine {
+    Sizes sizes{};
+    Limits limits{};
+    Costs costs{};
+    bool needs_state = false;         ///< a reverse reads the state before its link
+    bool reverses = true;             ///< every link is to be reversed (false for forward_only)
+    Ending ending = Ending::closed;
 };
 
 /// What one play did.
@@ -39,7 +69,10 @@ struct Play {
     std::array<Index, tier_count> state_slots{};        ///< slots of a tier that ever held a state
     std::array<Index, tier_count> tape_slots{};         ///< slots of a tier that ever held a tape
     std::array<std::int64_t, tier_count> peak_bytes{};  ///< by `Sizes`; working state and tape not included
-    Index peak_states = 0;                              ///< most states alive at once, all tiers and the working state
+    std::int64_t peak_total = 0;  ///< by `Sizes`, at any time also within an action: slots of all tiers but the disk,
+                                  ///< working state (unless a slot or tape holds it), tape, adjoints and overhead
+    Index peak_states = 0;        ///< most states alive at once, all tiers and the working state
+    double cost = 0.0;            ///< by `Costs`
 };
 
 /// A state that is already stored when a schedule begins.
@@ -50,10 +83,8 @@ struct Stored {
 
 /// Plays `schedule` from its present position (a fresh or rewound one) over a chain of `steps` links.
 /// With `stored` the play begins after a forward sweep of which these states survive: no working state.
-/// `reverses`: the schedule is expected to reverse every link (false for forward_only).
 /// Throws ScheduleError at the first illegal action: it names the action's number, the action and the rule.
 BACKSWEEP_API Play referee(Schedule& schedule, Index steps, std::span<const Stored> stored = {},
-                           const Sizes& sizes = {}, const Limits& limits = {}, bool needs_state = false,
-                           bool reverses = true);
+                           const Machine& machine = {});
 
 }  // namespace backsweep

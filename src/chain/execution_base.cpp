@@ -53,6 +53,7 @@ void ExecutionBase::begin(std::optional<Index> length) {
     counts_ = {};
     at_ = tape_of_ = turn_ = end_ = nowhere;
     head_ = filled_ = 0;
+    if (length && schedule_->open()) tell(*length);
     phase_ = Phase::forward;
 }
 
@@ -143,7 +144,12 @@ void ExecutionBase::stopped(Range r) {
                             ") and says it reached " + std::to_string(at_) +
                             "; advance and record answer the link they reached");
     }
-    schedule_->finish(at_);
+    tell(at_);
+}
+
+void ExecutionBase::tell(Index length) {
+    length_ = length;
+    schedule_->finish(length);
 }
 
 void ExecutionBase::refuse_place(const Action& a) const {

@@ -14,8 +14,8 @@ namespace backsweep {
 
 class BinomialSweep final : public BlockSchedule {
 public:
-    /// A first sweep from x_0.
-    BinomialSweep(Index steps, Index slots, AdvanceRule rule, bool needs_state);
+    /// A first sweep from x_0. `align` is read by rule aligned; fewest_disk is not one of its rules.
+    BinomialSweep(Index steps, Index slots, AdvanceRule rule, bool needs_state, Index align = 1);
 
     /// A surviving state that is not dropped.
     struct Kept {
@@ -56,6 +56,7 @@ private:
 
     template <AdvanceRule rule>
     static Step next_step(Place& place, Index left);
+    static Step aligned_step(Place& place, Index left, Index at, Index align);
     static Place place_of(Index links, Index slots);
     void begin() override;
     std::size_t generate(std::span<Action> out) override;
@@ -66,6 +67,7 @@ private:
     Index links_;  // with needs_state `turn` is a link of its own
     std::int32_t slots_;
     AdvanceRule rule_;
+    Index align_ = 1;
     bool needs_state_;
     bool completes_;
     std::vector<Kept> kept_;

@@ -27,6 +27,9 @@ inline Action load(Index step, Slot from) {
 inline Action take(Index step, Slot from) {
     return {Verb::take, from, {}, 0, {step, step}};
 }
+inline Action restart(Index step, Slot from) {
+    return {Verb::restart, from, {}, 0, {step, step}};
+}
 inline Action stow(Index link, Slot to) {
     return {Verb::stow, {}, to, 0, {link, link + 1}};
 }

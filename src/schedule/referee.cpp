@@ -3,6 +3,7 @@
 #include "backsweep/schedule/referee.hpp"
 
 #include "backsweep/base/error.hpp"
+#include "backsweep/schedule/ended.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -86,9 +87,6 @@ public:
         return play_;
     }
 
-    /// Where the working state is, -1 if nowhere.
-    Index at() const { return state_.value_or(-1); }
-
     [[noreturn]] void refuse(const std::string& rule) const {
         throw ScheduleError("action " + text(play_.actions) + ", " + backsweep::to_string(now_) + ": " + rule);
     }
@@ -104,12 +102,8 @@ private:
                 need_state(steps.first);
                 if (play_.advances == 0) play_.first_advance = steps.size();
                 play_.advances += steps.size();
-                for (Index link = steps.first; weighs_ && link < steps.last; ++link) {
-                    state_ = link;
-                    weigh(state_bytes(link + 1) + overhead(Verb::advance, link));
-                }
-                for (Index link = steps.first; costs_.advance && link < steps.last; ++link)
-                    play_.cost += costs_.advance(link);
+                weigh_advance(steps);
+                price_advance(steps);
                 state_ = steps.last;
                 break;
             case Verb::record:
@@ -293,6 +287,25 @@ private:
         return found->second;
     }
 
+    void weigh_advance(Range links) {
+        if (!weighs_) return;
+        // Where all sizes are equal the first link weighs most, or the second: x_first may lie in a slot, too.
+        const Index last = sizes_.uniform ? std::min(links.last, links.first + 2) : links.last;
+        for (Index link = links.first; link < last; ++link) {
+            state_ = link;
+            weigh(state_bytes(link + 1) + overhead(Verb::advance, link));
+        }
+    }
+
+    void price_advance(Range links) {
+        if (!costs_.advance) return;
+        if (costs_.uniform) {
+            play_.cost += static_cast<double>(links.size()) * costs_.advance(links.first);
+            return;
+        }
+        for (Index link = links.first; link < links.last; ++link) play_.cost += costs_.advance(link);
+    }
+
     void count_write(Slot slot) {
         ++play_.writes[tier_of(slot)];
         play_.cost += costs_.write[tier_of(slot)];
@@ -405,21 +418,8 @@ private:
 
 Play referee(Schedule& schedule, Index steps, std::span<const Stored> stored, const Machine& machine) {
     Player player(steps, stored, machine);
-    bool open = machine.ending != Ending::closed;
-    const auto finish = [&] {
-        schedule.finish(steps);
-        open = false;
-    };
-    for (;;) {
-        if (open && machine.ending == Ending::ahead && player.at() >= steps - 1) finish();
-        Action action = schedule.next();
-        if (open && action.verb == Verb::advance && action.steps.last > steps) {
-            finish();
-            action.steps.last = steps;
-            if (action.steps.first >= steps) continue;  // revoked
-        }
-        if (!player.play(action)) break;
-    }
+    Ended stream(schedule, steps, machine.ending);
+    while (player.play(stream.next())) {}
     if (schedule.next().verb != Verb::done) player.refuse("`done` must be repeated for ever");
     return player.result();
 }

@@ -4,8 +4,12 @@
 #include "support/unit_test.hpp"
 
 #include "backsweep/chain/execution.hpp"
+#include "backsweep/base/error.hpp"
+#include "backsweep/schedule/ended.hpp"
 #include "backsweep/schedule/forward_only.hpp"
+#include "backsweep/schedule/prediction.hpp"
 #include "backsweep/schedule/referee.hpp"
+#include "backsweep/store/ram_store.hpp"
 #include "support/counting_chain.hpp"
 #include "support/every_schedule.hpp"
 #include "support/toy_chains.hpp"
@@ -108,6 +112,36 @@ BOOST_AUTO_TEST_CASE(a_counting_link_sees_what_the_referee_foretells) {
             compare(needs, n, store_all(n, true), store_all(n, true));
         }
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_counting_link_sees_what_is_predicted) {
+    for (const Index n : {0, 1, 2, 3, 8, 23, 40}) {
+        test::Oscillator<> inner(n);
+        for (const ScheduleOptions& options : test::every_family(n)) {
+            const bool open = is_open_ended(options.family);
+            for (const Ending ending : {Ending::late, Ending::met, Ending::ahead}) {
+                BOOST_TEST_CONTEXT(options.family << ", " << n << " links, " << static_cast<int>(ending)) {
+                    const Play play = predict(options, n, {.ending = ending});
+                    Counting chain(inner);
+                    RamStore disk;
+                    Execution run(chain, std::make_unique<Ended>(make_schedule(options), n, open ? ending : Ending::closed));
+                    run.use(Tier::disk, disk);
+                    chain.restart();
+                    run.forward();
+                    run.backward();
+                    BOOST_CHECK_EQUAL(chain.advances, play.advances);
+                    BOOST_CHECK_EQUAL(chain.records, play.recorded);
+                    BOOST_CHECK_EQUAL(chain.reverses, n);
+                    BOOST_CHECK_EQUAL(run.counts().saves, play.writes[2] + play.writes[3] - play.stows);
+                    BOOST_CHECK_EQUAL(run.counts().loads, play.reads[2] + play.reads[3] - play.fetches);
+                }
+            }
+        }
+    }
+    ScheduleOptions wrong;
+    wrong.slots = 2;
+    wrong.steps = 5;
+    BOOST_CHECK_THROW(predict(wrong, 6), InvalidArgument);
 }
 
 BOOST_AUTO_TEST_CASE(forward_only_runs_every_link_once) {

@@ -4,11 +4,11 @@
 #include <stdio.h>
 
 int main(void) {
-    backsweep_schedule_options options = BACKSWEEP_SCHEDULE_OPTIONS_INIT; /* family "revolve" */
+    backsweep_options options = BACKSWEEP_OPTIONS_INIT; /* family "revolve" */
     options.steps = 6, options.slots = 2;
-    backsweep_schedule* schedule = backsweep_schedule_create(&options);
-    for (backsweep_action a = {0}; backsweep_schedule_next(schedule, &a) == BACKSWEEP_OK && a.verb != BACKSWEEP_DONE;)
+    backsweep_schedule* schedule = backsweep_create(&options);
+    for (backsweep_action a = {0}; backsweep_next(schedule, &a) == BACKSWEEP_OK && a.verb != BACKSWEEP_DONE;)
         printf("%s %d..%d\n", backsweep_verb_name(a.verb), (int)a.first, (int)a.last); /* yours: a switch (a.verb) */
-    backsweep_schedule_destroy(schedule);
+    backsweep_destroy(schedule);
     return 0;
 }

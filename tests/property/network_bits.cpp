@@ -7,7 +7,9 @@
 #include "backsweep/nn/loss.hpp"
 #include "backsweep/nn/time_chain.hpp"
 #include "backsweep/schedule/referee.hpp"
+#include "backsweep/store/ram_store.hpp"
 #include "nn/reference/build.hpp"
+#include "support/every_schedule.hpp"
 
 #include <cstring>
 #include <string>
@@ -121,9 +123,15 @@ public:
         std::copy(end_.begin(), end_.end(), end.carry.begin());
         chain.end_with(end);
 
-        options.steps = links();
+        const bool open = is_open_ended(options.family);
+        if (!open) options.steps = links();
+        const auto make = [&] {
+            return std::make_unique<Ended>(make_schedule(options), links(), open ? Ending::late : Ending::closed);
+        };
         Counting<TimeChain<Real>> counting{&chain};
-        Execution run(counting, make_schedule(options));
+        Execution run(counting, make());
+        RamStore disk;
+        run.use(Tier::disk, disk);
         run.forward();
         const bool reverses = run.resting();
         if (reverses) run.backward();
@@ -131,8 +139,7 @@ public:
         o.log.assign(chain.losses().begin(), chain.losses().end());
         if (reverses) o.first_adjoint.assign(run.adjoint().carry.begin(), run.adjoint().carry.end());
 
-        const auto schedule = make_schedule(options);
-        const Play play = referee(*schedule, links(), {}, {.reverses = reverses});
+        const Play play = referee(*make(), links(), {}, {.reverses = reverses});
         BOOST_TEST(counting.advances == play.advances);
         BOOST_TEST(counting.recorded == play.recorded);
         BOOST_TEST(counting.reversed == (reverses ? links() : 0));
@@ -188,6 +195,8 @@ void check(Network<Real> (*build)(const ModelSpec&)) {
                             BOOST_TEST(same_bits(all, run(of("revolve", slots))), "revolve with " << slots << " slots differs");
                         for (const Index period : {Index{1}, Index{2}, Index{5}, run.links()})
                             BOOST_TEST(same_bits(all, run(of("periodic", 0, period))), "periodic with period " << period << " differs");
+                        for (const ScheduleOptions& family : test::every_family(run.links()))
+                            BOOST_TEST(same_bits(all, run(family)), family.family << " differs");
                         const Outcome<Real> evaluated = run(of("forward_only"));
                         BOOST_TEST(same_bits(all.log, evaluated.log));
                         BOOST_TEST(same_bits(all.positions, evaluated.positions));
@@ -290,12 +299,12 @@ BOOST_AUTO_TEST_CASE(non_finite_loss_names_step_and_layer) {
             return std::string(e.what()).find("in the state before it") != std::string::npos;
         });
     const Network<double> wide = cpu::build<double>(real_model(2));
-    parameters.assign(static_cast<std::size_t>(wide.parameters().size()), 0.25);
-    gradients.assign(parameters.size(), 0.0);
+    const std::vector<double> of_wide(static_cast<std::size_t>(wide.parameters().size()), 0.25);
+    std::vector<double> gradients_of_wide(of_wide.size(), 0.0);
     TimeChain<double> deep(wide, 1, 32);
     deep.show(window);
-    deep.use(parameters.data());
-    deep.add_to(gradients.data());
+    deep.use(of_wide.data());
+    deep.add_to(gradients_of_wide.data());
     Execution<TimeChain<double>> whole(deep, make_schedule([] {
                                            ScheduleOptions all = of("store_all");
                                            all.steps = 1;

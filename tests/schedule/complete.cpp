@@ -9,6 +9,7 @@
 #include "support/streams.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <deque>
 #include <limits>
@@ -260,4 +261,156 @@ BOOST_AUTO_TEST_CASE(refusals) {
     refused({{0, ram(-1)}}, 2, 9, "give the slot that holds it");
     refused({{0, disk(0)}}, -1, 9, "slots is -1");
     refused({{0, ram(0)}}, 1, -9, "steps must lie in 0 ... 2^62, came -9");
+}
+
+namespace {
+
+/// A set that no sweep would leave: mostly short gaps and some long ones; one state in `disk_every` on disk (0: none).
+std::vector<Stored> uneven(std::int32_t count, std::uint32_t seed, std::int32_t disk_every) {
+    std::vector<Stored> stored;
+    Index step = 0;
+    for (std::int32_t i = 0; i < count; ++i) {
+        stored.push_back({step, disk_every > 0 && i % disk_every == 1 ? disk(i) : ram(i)});
+        seed = seed * 1664525u + 1013904223u;
+        step += 1 + static_cast<Index>((seed >> 8) % 40) * ((seed >> 16) % 29 == 0 ? 40 : 1);
+    }
+    return stored;
+}
+
+Index in_ram(std::span<const Stored> stored) {
+    return std::count_if(stored.begin(), stored.end(), [](const Stored& s) { return s.slot.tier == Tier::ram; });
+}
+
+Index keeping_all(std::span<const Stored> stored, Index slots, Index steps) {
+    Index sum = 0;
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+        const bool on_disk = stored[i].slot.tier == Tier::disk;
+        const Index end = i + 1 < stored.size() ? stored[i + 1].step : steps;
+        sum += revolve_advances(end - stored[i].step, slots + (on_disk ? 1 : 0));
+        slots -= on_disk ? 0 : 1;
+    }
+    return sum;
+}
+
+/// The least over all sets of kept states, whatever is dropped, disk states too: every pair, every number of states.
+Index least_of_all_sets(std::span<const Stored> stored, Index slots, Index steps) {
+    const std::size_t none = stored.size();
+    const std::size_t most = static_cast<std::size_t>(in_ram(stored));
+    constexpr Index never = std::numeric_limits<Index>::max() / 4;
+    std::vector<std::vector<Index>> best(none + 1, std::vector<Index>(most + 2, never));
+    for (Index& value : best[none]) value = 0;
+    for (std::size_t i = none; i-- > 0;) {
+        const std::size_t ram_state = stored[i].slot.tier == Tier::ram ? 1 : 0;
+        for (std::size_t below = 0; below + ram_state <= most && below <= i; ++below) {
+            const Index room = slots - static_cast<Index>(below) + (ram_state == 1 ? 0 : 1);
+            if (room < 1) continue;
+            for (std::size_t j = i + 1; j <= none; ++j) {
+                const Index end = j == none ? steps : stored[j].step;
+                const Index sum = revolve_advances(end - stored[i].step, room) + best[j][below + ram_state];
+                best[i][below] = std::min(best[i][below], sum);
+            }
+        }
+    }
+    return best[0][0];
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_forecast_is_what_is_played) {
+    for (const std::int32_t count : {1, 2, 17, 120, 301, 340}) {
+        for (const std::int32_t disk_every : {0, 5}) {
+            const std::vector<Stored> stored = uneven(count, 77u, disk_every);
+            const Index steps = stored.back().step + 90;
+            const Index slots = in_ram(stored) + 2;
+            BOOST_CHECK_EQUAL(play(stored, slots, steps).advances, completion(stored, slots, steps).advances);
+        }
+    }
+    BOOST_CHECK_EQUAL(completion(std::vector<Stored>{{0, ram(0)}}, 1, 0).advances, 0);
+    BOOST_CHECK_EXCEPTION(completion(std::vector<Stored>{{0, ram(0)}}, 1, Index{1} << 40), InvalidArgument,
+                          says("pass 2^63 - 1"));
+}
+
+BOOST_AUTO_TEST_CASE(large_sets_are_the_least_of_all_sets) {
+    long better_than_all = 0;
+    for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+        const std::int32_t disk_every = seed % 3 == 0 ? 23 : seed % 3 == 1 ? 0 : 150;
+        std::vector<Stored> stored = uneven(301 + static_cast<std::int32_t>(seed) * 3, seed, disk_every);
+        const Index steps = stored.back().step + 17 * seed * seed;
+        const Index slots = in_ram(stored) + static_cast<Index>(seed % 4) * 20;
+        const Index least = least_of_all_sets(stored, slots, steps);
+        BOOST_TEST_CONTEXT("seed " << seed) {
+            const Completion planned = completion(stored, slots, steps);
+            BOOST_CHECK_EQUAL(planned.advances, least);
+            BOOST_CHECK(planned.advances <= keeping_all(stored, slots, steps));
+            better_than_all += planned.advances < keeping_all(stored, slots, steps) ? 1 : 0;
+            // Doubles in RAM of what lies on disk, and of what lies in RAM, change nothing if they bring their slots.
+            std::vector<Stored> doubled = stored;
+            for (std::int32_t i = 0; i < 40; ++i)
+                doubled.push_back({stored[static_cast<std::size_t>(i)].step, disk(5000 + i)});
+            BOOST_CHECK(completion(doubled, slots, steps).advances <= least);
+            BOOST_CHECK(play(doubled, slots, steps).advances == completion(doubled, slots, steps).advances);
+        }
+    }
+    BOOST_CHECK(better_than_all >= 8);
+}
+
+BOOST_AUTO_TEST_CASE(the_two_ways_meet_at_the_border) {
+    // One state more and the mere starts are not looked for; the rest must not be worse.
+    for (std::uint32_t seed = 1; seed <= 3; ++seed) {
+        const std::vector<Stored> small = uneven(300, seed, 0);
+        std::vector<Stored> large = small;
+        const Index steps = small.back().step + 200;
+        large.push_back({steps - 1, disk(0)});
+        const Index exact = completion(small, 300, steps).advances;
+        BOOST_CHECK(exact <= least_of_all_sets(small, 300, steps));
+        BOOST_CHECK(completion(large, 300, steps).advances <= least_of_all_sets(small, 300, steps));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(planning_prices_few_segments) {
+    for (const std::int32_t count : {301, 1000, 3000, 20000, 100000}) {
+        for (const std::int32_t disk_every : {0, 100}) {
+            const std::vector<Stored> stored = uneven(count, 5u, disk_every);
+            const Index steps = stored.back().step + 1000;
+            const Index slots = in_ram(stored);
+            const Completion planned = completion(stored, slots, steps);
+            const Index m = count;
+            const Index doublings = static_cast<Index>(std::bit_width(static_cast<std::uint32_t>(count)));
+            BOOST_TEST_CONTEXT(count << " states: " << planned.priced << " segments") {
+                BOOST_CHECK(planned.priced <= completion_work);
+                BOOST_CHECK(planned.priced <= m * doublings * m);
+                BOOST_CHECK(planned.advances <= keeping_all(stored, slots, steps));
+                // What the states allow at best: a sweep of its own with a slot for each of them.
+                BOOST_CHECK(planned.advances >= revolve_advances(steps + 1, m) - steps);
+                if (disk_every > 0) continue;
+                // 30 states or fewer are within the layers of every size here.
+                const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(count) - 1;
+                for (const std::ptrdiff_t states : {1, 7, 30}) {
+                    std::vector<Stored> spread{stored[0]};
+                    std::vector<Stored> lowest{stored[0]};
+                    std::vector<Stored> highest{stored[0]};
+                    for (std::ptrdiff_t i = 1; i < states; ++i) {
+                        spread.push_back(stored[static_cast<std::size_t>(i * last / states)]);
+                        lowest.push_back(stored[static_cast<std::size_t>(i)]);
+                        highest.push_back(stored[static_cast<std::size_t>(last - states + i)]);
+                    }
+                    BOOST_CHECK(planned.advances <= keeping_all(spread, slots, steps));
+                    BOOST_CHECK(planned.advances <= keeping_all(lowest, slots, steps));
+                    BOOST_CHECK(planned.advances <= keeping_all(highest, slots, steps));
+                }
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_huge_set_with_little_worth_keeping) {
+    // 100,000 states at the foot of a long chain: a handful is kept, the slots of the others serve the long rest.
+    std::vector<Stored> stored;
+    for (std::int32_t i = 0; i < 100000; ++i) stored.push_back({i, ram(i)});
+    const Index steps = 40000000;
+    const Completion planned = completion(stored, 100000, steps);
+    BOOST_CHECK(planned.advances <= revolve_advances(steps, 100000));
+    BOOST_CHECK(planned.advances <= revolve_advances(99999, 100000) + revolve_advances(steps - 99999, 99999));
+    BOOST_CHECK(planned.advances < keeping_all(stored, 100000, steps) / 1000);
+    BOOST_CHECK(planned.priced <= completion_work);
 }

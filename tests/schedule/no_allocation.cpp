@@ -5,9 +5,14 @@
 
 #include "backsweep/schedule/complete.hpp"
 #include "backsweep/schedule/forward_only.hpp"
+#include "backsweep/schedule/mixed.hpp"
+#include "backsweep/schedule/multistage.hpp"
+#include "backsweep/schedule/online.hpp"
 #include "backsweep/schedule/periodic.hpp"
 #include "backsweep/schedule/revolve.hpp"
 #include "backsweep/schedule/store_all.hpp"
+#include "backsweep/schedule/two_level.hpp"
+#include "support/every_family.hpp"
 
 #include <array>
 #include <cstdio>
@@ -93,6 +98,13 @@ BOOST_AUTO_TEST_CASE(emission_and_rewind_allocate_nothing) {
     }
     schedules.push_back(forward_only(5000));
     schedules.push_back(complete(stored, 5, 5000));
+    // The other families; an open sweep is followed up to its end.
+    for (const ScheduleOptions& options : test::every_family(500))
+        if (!is_open_ended(options.family)) schedules.push_back(make_schedule(options));
+    schedules.push_back(mixed({.steps = 500, .units = 9, .tape_units = 3}));
+    schedules.push_back(mixed({.steps = 500, .units = 9, .tape_units = 1}));
+    schedules.push_back(multistage({.steps = 500, .levels = {{Tier::ram, 3, 0.25, 0.5}, {Tier::disk, 4, 2.0, 1.0}}}));
+    schedules.push_back(revolve(RevolveOptions{.steps = 500, .slots = 5, .rule = AdvanceRule::fewest_disk, .ram = 2}));
     std::array<Action, 100> block;
     const long before = allocations;
     BOOST_CHECK(before > 0);
@@ -108,6 +120,18 @@ BOOST_AUTO_TEST_CASE(emission_and_rewind_allocate_nothing) {
     const long after = allocations;
     BOOST_CHECK_EQUAL(after, before);
     BOOST_CHECK(actions > 100000);
+}
+
+BOOST_AUTO_TEST_CASE(an_open_sweep_allocates_nothing) {
+    for (const OnlinePolicy policy : {OnlinePolicy::greedy, OnlinePolicy::wang_moin}) {
+        const auto schedule = online({.slots = 20, .policy = policy});
+        const auto blocks = two_level({.period = 7, .extra_slots = 2});
+        std::array<Action, 16> out;
+        const long before = allocations;
+        for (int k = 0; k < 20000; ++k) schedule->fill(out);
+        for (int k = 0; k < 2000; ++k) blocks->fill(out);
+        BOOST_CHECK_EQUAL(allocations - before, 0);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_hundred_million_slots_start_without_touching_them) {

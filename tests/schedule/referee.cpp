@@ -4,9 +4,11 @@
 #include "support/unit_test.hpp"
 
 #include "backsweep/schedule/referee.hpp"
+#include "backsweep/schedule/revolve.hpp"
 #include "schedule/emit.hpp"
 #include "support/streams.hpp"
 
+#include <cmath>
 #include <vector>
 
 using namespace backsweep;
@@ -260,6 +262,29 @@ BOOST_AUTO_TEST_CASE(prices_of_a_play) {
     BOOST_TEST(result.cost == links + tiers);
 }
 
+BOOST_AUTO_TEST_CASE(uniform_prices_and_sizes_need_no_walk_along_the_links) {
+    for (const Index steps : {1, 2, 3, 37}) {
+        Machine walks, jumps;
+        walks.sizes.state = [](Index) { return 3; };
+        walks.sizes.tape = [](Index) { return 5; };
+        walks.sizes.overhead = [](Verb verb, Index) -> std::int64_t { return verb == Verb::advance ? 100 : 0; };
+        walks.costs.advance = [](Index) { return 0.1; };
+        jumps = walks;
+        jumps.sizes.uniform = jumps.costs.uniform = true;
+        const Play slow = referee(*revolve(steps, 2), steps, {}, walks), fast = referee(*revolve(steps, 2), steps, {}, jumps);
+        BOOST_CHECK_EQUAL(slow.peak_total, fast.peak_total);
+        BOOST_TEST(std::abs(slow.cost - fast.cost) <= 1e-12 * slow.cost);
+    }
+    // 5 * 10^11 advances of a million links are priced at once.
+    Machine jumps;
+    jumps.sizes.state = [](Index) { return 1; };
+    jumps.costs.advance = [](Index) { return 2.0; };
+    jumps.sizes.uniform = jumps.costs.uniform = true;
+    const Play play = referee(*revolve(1000000, 1), 1000000, {}, jumps);
+    BOOST_TEST(play.cost == 2.0 * 499999500000.0);
+    BOOST_CHECK_EQUAL(play.peak_total, 3);  // x_0, and two states while an advance runs
+}
+
 BOOST_AUTO_TEST_CASE(bytes_of_a_tier_are_limited) {
     Machine machine;
     machine.sizes.state = [](Index step) { return 10 + step; };
@@ -338,10 +363,13 @@ private:
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(an_open_end_is_told_ahead_or_late) {
-    Endless ahead, late, closed;
+    Endless ahead, met, late, closed;
     const Play known = referee(ahead, 5, {}, {.ending = Ending::ahead});
     BOOST_CHECK(ahead.ahead);
     BOOST_CHECK_EQUAL(known.advances, 4 + (3 + 2 + 1));
+    const Play there = referee(met, 5, {}, {.ending = Ending::met});
+    BOOST_CHECK(!met.ahead);
+    BOOST_CHECK_EQUAL(there.advances, 5 + (4 + 3 + 2 + 1));
     const Play unknown = referee(late, 5, {}, {.ending = Ending::late});
     BOOST_CHECK(!late.ahead);
     BOOST_CHECK_EQUAL(unknown.advances, 5 + (4 + 3 + 2 + 1));

@@ -28,6 +28,17 @@ const std::map<std::string, void (*)(const json&)> operations{
     {"revolve_inverse", revolve_inverse_case},
     {"binomial_range", binomial_range_case},
     {"online_completion", online_completion_case},
+    {"multistage", multistage_case},
+    {"hrevolve", hrevolve_case},
+    {"disk_revolve", disk_revolve_case},
+    {"periodic_disk", periodic_disk_case},
+    {"twolevel", twolevel_case},
+    {"mixed_tape", mixed_tape_case},
+    {"gruslys", gruslys_case},
+    {"rotor_chain", rotor_chain_case},
+    {"nonuniform", nonuniform_case},
+    {"dag_small", dag_small_case},
+    {"uniform_segments", uniform_segments_case},
 };
 
 }  // namespace

@@ -8,7 +8,10 @@
 #include "backsweep/schedule/revolve.hpp"
 #include "support/streams.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <limits>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -176,4 +179,171 @@ BOOST_AUTO_TEST_CASE(least_slots_is_the_inverse_of_advances) {
     }
     BOOST_CHECK_EQUAL(least_slots(Index{1} << 62, most), least_slots(Index{1} << 62, most - 1));
     BOOST_CHECK(revolve_advances(Index{1} << 62, least_slots(Index{1} << 62, most)) > 0);
+}
+
+BOOST_AUTO_TEST_CASE(fewest_disk_accesses_by_trying_every_optimal_advance) {
+    constexpr auto disk = static_cast<std::size_t>(Tier::disk);
+    for (const Index slots : {1, 2, 3, 5, 9}) {
+        // (advances, accesses) of n links above a start kept at a depth, the least in this order.
+        using Cost = std::pair<Index, Index>;
+        for (Index ram = 0; ram <= slots; ++ram) {
+            std::map<std::pair<Index, Index>, Cost> known;
+            const std::function<Cost(Index, Index)> least = [&](Index n, Index depth) -> Cost {
+                if (n < 2) return {0, 0};
+                const auto [entry, fresh] = known.try_emplace({n, depth}, Cost{most, most});
+                if (!fresh) return entry->second;
+                Cost best{most, most};
+                for (Index j = 1; j < n; ++j) {
+                    const bool keeps = n - j >= 2;
+                    if (keeps && depth + 1 == slots) continue;
+                    Cost cost = least(j, depth);
+                    cost.first += j;
+                    cost.second += depth >= ram ? 1 : 0;
+                    if (keeps) {
+                        const Cost above = least(n - j, depth + 1);
+                        cost.first += above.first;
+                        cost.second += above.second + (depth + 1 >= ram ? 1 : 0);
+                    }
+                    best = std::min(best, cost);
+                }
+                return known[{n, depth}] = best;
+            };
+            for (const Index n : {0, 1, 2, 3, 4, 7, 12, 25, 40, 64}) {
+                for (const bool needs_state : {false, true}) {
+                    BOOST_TEST_CONTEXT(n << " steps, " << slots << " slots, " << ram << " in RAM, " << needs_state) {
+                        RevolveOptions options;
+                        options.steps = n;
+                        options.slots = slots;
+                        options.rule = AdvanceRule::fewest_disk;
+                        options.ram = ram;
+                        options.needs_state = needs_state;
+                        const Index links = n + (needs_state ? 1 : 0);
+                        const auto [advances, accesses] = least(links, 0);
+                        const Index first = ram == 0 && links >= 2 ? 1 : 0;
+                        Machine machine;
+                        machine.limits.slots = {0, 0, ram, slots - ram};
+                        machine.needs_state = needs_state;
+                        const Play play = referee(*revolve(options), n, {}, machine);
+                        BOOST_CHECK_EQUAL(play.advances, advances);
+                        BOOST_CHECK_EQUAL(play.advances, revolve_advances(options));
+                        BOOST_CHECK_EQUAL(play.writes[disk] + play.reads[disk], accesses + first);
+                        BOOST_CHECK_EQUAL(revolve_disk_accesses(options), accesses + first);
+                        options.ram = slots;
+                        BOOST_CHECK_EQUAL(revolve_disk_accesses(options), 0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(aligned_states_wherever_an_optimal_advance_allows) {
+    long on_multiples = 0;
+    for (const Index n : {1, 2, 3, 10, 41, 64, 97, 200}) {
+        for (Index slots = 1; slots <= 9; ++slots) {
+            for (const Index align : {1, 2, 3, 8, 10, 1000}) {
+                RevolveOptions options{n, slots, AdvanceRule::aligned};
+                options.align = align;
+                const auto schedule = revolve(options);
+                BOOST_CHECK_EQUAL(referee(*schedule, n).advances, revolve_advances(n, slots));
+                schedule->rewind();
+                Index kept = 0;
+                Index end = n;
+                for (const Action& action : by_next(*schedule)) {
+                    if (action.verb == Verb::save) ++kept;
+                    if (action.verb == Verb::take) --kept;
+                    if (action.verb == Verb::reverse) --end;
+                    if (action.verb != Verb::advance) continue;
+                    const auto [at, to] = action.steps;
+                    const AdvanceInterval optimal = first_advance_interval(end - at, slots - kept + 1);
+                    BOOST_CHECK(to - at >= optimal.shortest && to - at <= optimal.longest);
+                    const Index first = (at + optimal.shortest + align - 1) / align * align;
+                    if (first <= std::min(at + optimal.longest, end - 2)) {
+                        BOOST_CHECK_EQUAL(to % align, 0);
+                        ++on_multiples;
+                    } else {
+                        const Index own = referee(*revolve(end - at, slots - kept + 1), end - at).first_advance;
+                        BOOST_CHECK_EQUAL(to - at, own);
+                    }
+                }
+            }
+        }
+    }
+    BOOST_CHECK(on_multiples > 1000);
+    RevolveOptions enormous{Index{1} << 62, 5, AdvanceRule::aligned};
+    enormous.align = most;
+    const auto schedule = revolve(enormous);
+    const auto own = revolve(Index{1} << 62, 5);
+    for (int k = 0; k < 8; ++k) BOOST_CHECK(schedule->next() == own->next());
+}
+
+BOOST_AUTO_TEST_CASE(three_conventions_for_the_first_state) {
+    for (Index n = 0; n <= 30; ++n) {
+        for (Index slots = 0; slots <= 6; ++slots) {
+            for (const bool needs_state : {false, true}) {
+                BOOST_TEST_CONTEXT(n << " steps, " << slots << " slots, " << needs_state) {
+                    RevolveOptions options;
+                    options.steps = n;
+                    options.slots = slots;
+                    options.needs_state = needs_state;
+                    const Index links = n + (needs_state ? 1 : 0);
+                    Machine machine;
+                    machine.needs_state = needs_state;
+                    if (slots == 0) BOOST_CHECK_THROW(revolve(options), InvalidArgument);
+                    options.first = FirstState::external;
+                    machine.limits.slots = {0, 0, slots + 1, 0};
+                    Play play = referee(*revolve(options), n, {}, machine);
+                    BOOST_CHECK_EQUAL(play.advances, revolve_advances(links, slots + 1));
+                    BOOST_CHECK_EQUAL(play.advances, revolve_advances(options));
+                    options.first = FirstState::live;
+                    machine.limits.slots = {0, 0, slots, 0};
+                    if (slots == 0 && links > 1) {
+                        BOOST_CHECK_EXCEPTION(revolve(options), InvalidArgument, says("slots must be 1 or more"));
+                        continue;
+                    }
+                    play = referee(*revolve(options), n, {}, machine);
+                    BOOST_CHECK_EQUAL(play.advances, revolve_advances(links, std::max<Index>(slots, 1)));
+                }
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(refused_choices) {
+    const auto refused = [](const RevolveOptions& options, const char* words) {
+        BOOST_TEST_CONTEXT(words) {
+            BOOST_CHECK_MESSAGE(options.problem().find(words) != std::string::npos, options.problem());
+            BOOST_CHECK_EXCEPTION(revolve(options), InvalidArgument, says(words));
+            BOOST_CHECK_EXCEPTION(revolve_advances(options), InvalidArgument, says(words));
+        }
+    };
+    RevolveOptions good;
+    good.steps = 100;
+    good.slots = 4;
+    BOOST_CHECK_EQUAL(good.problem(), "");
+    BOOST_CHECK_EXCEPTION(revolve_disk_accesses(good), InvalidArgument, says("rule must be fewest_disk"));
+    RevolveOptions options = good;
+    options.align = 5;
+    refused(options, "align must be 1 or more, and is used by rule aligned only; came 5");
+    options.rule = AdvanceRule::aligned;
+    options.align = 0;
+    refused(options, "align must be 1 or more");
+    options = good;
+    options.ram = 2;
+    refused(options, "ram is used by rule fewest_disk only, came 2");
+    options.rule = AdvanceRule::fewest_disk;
+    options.ram = -1;
+    refused(options, "rule fewest_disk wants ram");
+    options.ram = 2;
+    options.steps = Index{1} << 40;
+    refused(options, "allow more, or take rule fewest_writes");
+    options.steps = 1000;
+    options.table_limit = 1000;
+    refused(options, "take 32032 bytes");
+    options = good;
+    options.first = FirstState::external;
+    options.slots = -1;
+    refused(options, "slots must be 0 or more, came -1");
+    options.slots = most;
+    BOOST_CHECK_EQUAL(revolve_advances(options), 99);
 }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "backsweep/chain/chain.hpp"
+#include "backsweep/schedule/ended.hpp"
 #include "backsweep/schedule/periodic.hpp"
 #include "backsweep/schedule/revolve.hpp"
 #include "backsweep/schedule/store_all.hpp"
+#include "support/every_family.hpp"
 #include "support/fault_store.hpp"
 
 #include <algorithm>
@@ -22,7 +24,7 @@ struct Named {
     std::unique_ptr<Schedule> schedule;
 };
 
-/// store_all; revolve with 1, 2, 3, 5, n slots by each rule; periodic with period 1, 3, n; some of them partly on disk:
+/// store_all; every_family; revolve with 1, 2, 3, 5, n slots by each rule; periodic with period 1, 3, n; some of them partly on disk:
 /// an Execution needs a store for Tier::disk.
 inline std::vector<Named> every_schedule(Index steps, bool needs_state = false) {
     std::vector<Named> all;
@@ -35,6 +37,16 @@ inline std::vector<Named> every_schedule(Index steps, bool needs_state = false) 
             all.push_back({"revolve " + std::to_string(s) + " " + name, revolve(steps, s, rule, needs_state)});
     for (const Index k : {Index{1}, Index{3}, std::max<Index>(steps, 1)})
         all.push_back({"periodic " + std::to_string(k), periodic(steps, k, needs_state)});
+    for (ScheduleOptions o : every_family(steps)) {
+        if (needs_state && (o.family == "mixed" || o.family == "two_level")) continue;  // refuse it, or serve it anyway
+        o.needs_state = needs_state;
+        for (const Ending ending : {Ending::late, Ending::met, Ending::ahead}) {
+            const bool open = is_open_ended(o.family);
+            if (!open && ending != Ending::late) continue;
+            if (open && ending == Ending::late && steps == 0) continue;  // the first state is saved before the end is met
+            all.push_back({o.family, std::make_unique<Ended>(make_schedule(o), steps, open ? ending : Ending::closed)});
+        }
+    }
     const auto spill = [&](const char* name, std::unique_ptr<Schedule> inner, std::int32_t first) {
         all.push_back({std::string(name) + ", on disk from slot " + std::to_string(first),
                        std::make_unique<Spilled>(std::move(inner), first)});

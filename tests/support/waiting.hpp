@@ -16,17 +16,6 @@ struct Waiting {
 };
 
 inline constexpr std::array waiting_cases{
-    Waiting{"schedules", "multistage", "", "schedules over tiers"},
-    Waiting{"schedules", "hrevolve", "", "schedules over tiers"},
-    Waiting{"schedules", "disk_revolve", "", "schedules over tiers"},
-    Waiting{"schedules", "periodic_disk", "", "schedules over tiers"},
-    Waiting{"schedules", "twolevel", "", "schedules over tiers"},
-    Waiting{"schedules", "mixed_tape", "", "schedules that keep states and tapes"},
-    Waiting{"schedules", "gruslys", "", "schedules that keep states and tapes"},
-    Waiting{"schedules", "nonuniform", "", "schedules for links of unequal cost"},
-    Waiting{"schedules", "uniform_segments", "", "schedules for chains of layers"},
-    Waiting{"schedules", "rotor_chain", "", "schedules for chains of layers"},
-    Waiting{"schedules", "dag_small", "", "schedules for graphs"},
     Waiting{"nn", "lstm", "proj_size", "the other recurrent cells"},
     Waiting{"nn", "lstm", "lengths", "the other recurrent cells"},
     Waiting{"nn", "lstm", "bidirectional", "the other recurrent cells"},

@@ -1,6 +1,8 @@
 // What a schedule costs: nanoseconds an action, in bulk and one by one, and the time to the first action.
 // Process time, so that a busy neighbour disturbs less; medians of repeated runs.
 // SPDX-License-Identifier: MIT
+#include "rows.hpp"
+
 #include "backsweep/schedule/complete.hpp"
 #include "backsweep/schedule/periodic.hpp"
 #include "backsweep/schedule/revolve.hpp"
@@ -158,5 +160,10 @@ int main() {
     std::puts("Completion from 300 stored states");
     completion("5,000 steps, 300 slots", 5000, 300);
     completion("10^6 steps, 400 slots", million, 400);
+    bench_online();
+    bench_tiers();
+    bench_mixed();
+    bench_optimal_chain();
+    bench_graph();
     return 0;
 }

@@ -180,6 +180,7 @@ private:
     }
     void run(Range r) {
         reached(chain_->advance(r, x_), r);
+        if (awaits_length()) learn(chain_->length());
         counts_.advances += at_ - r.first;
     }
     void show() {

@@ -92,6 +92,11 @@ protected:
         at_ = link;
         if (link != r.last) stopped(r);
     }
+    bool awaits_length() const noexcept { return !length_ && schedule_->open(); }
+    /// What the chain says of its length while the schedule awaits it.
+    void learn(std::optional<Index> length) {
+        if (length) tell(*length);
+    }
     void turn(const Action& a) {
         turn_ = end_ = a.steps.last;
         phase_ = Phase::turned;
@@ -155,6 +160,7 @@ private:
     static void grow(std::vector<Place>& places, Slot slot);
     Store& store(Slot slot);
     void stopped(Range r);
+    void tell(Index length);
 
     static std::string text(const Place& p);
     [[noreturn]] void refuse_place(const Action& a) const;

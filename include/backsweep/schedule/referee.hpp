@@ -21,6 +21,7 @@ struct Sizes {
     std::function<std::int64_t(Index step)> adjoint{};              ///< bytes of the adjoint of x_step
     std::function<std::int64_t(Verb verb, Index link)> overhead{};  ///< beside these while advance, record or reverse runs
     bool tape_holds_state = false;  ///< the tape of a link holds the state behind it, which then takes no bytes of its own
+    bool uniform = false;           ///< the functions do not depend on step or link: an advance is weighed once
 };
 
 /// What may be used at most; -1 is no limit.
@@ -36,13 +37,15 @@ struct Costs {
     std::function<double(Index link)> reverse{};
     std::array<double, tier_count> write{};  ///< of a save or stow into a tier; a move writes and reads
     std::array<double, tier_count> read{};   ///< of a load, take or fetch out of a tier
+    bool uniform = false;                    ///< the functions do not depend on the link: an advance is priced at once
 };
 
-/// How the last link of an open-ended schedule becomes known.
+/// When an open-ended schedule is told where the chain ends.
 enum class Ending {
-    closed,  ///< the schedule knows its length
-    ahead,   ///< the caller knows one link ahead: finish() is called where one link is left
-    late     ///< the caller learns it when no further link runs: finish() revokes the advance beyond the end
+    closed,  ///< never: the schedule knows its length
+    ahead,   ///< where one link is left, which is then recorded as it is run
+    met,     ///< where no link is left, before a further advance is asked for
+    late     ///< when an advance beyond the end was given out already, which finish() revokes: it saved for nothing
 };
 
 /// The abstract machine that a schedule is played on.

@@ -11,7 +11,31 @@ namespace backsweep {
 enum class AdvanceRule {
     fewest_writes,  ///< Revolve's own rule [GW00, p. 34]: fewest saves among all optimal schedules
     longest,        ///< always the longest optimal advance
-    shortest        ///< always the shortest optimal advance
+    shortest,       ///< always the shortest optimal advance
+    fewest_disk,    ///< fewest accesses (saves, loads, takes) of slots beyond the first `ram`, which are on disk
+    aligned         ///< to a multiple of `align` where an optimal advance keeps a state on one, else Revolve's own
+};
+
+/// Where x_0 lies, and whether `slots` counts it.
+enum class FirstState {
+    in_slot,   ///< in a slot like any other, from two links on
+    external,  ///< outside: it can be made again for nothing. It has slot 0 for that, which `slots` leaves out
+    live       ///< in the working state, saved only if it is needed again: 0 slots reverse one link [Maddison24]
+};
+
+/// What revolve is made from.
+struct BACKSWEEP_API RevolveOptions {
+    Index steps = 0;  ///< links of the chain, 0 ... 2^62
+    Index slots = 0;  ///< states that may be kept
+    AdvanceRule rule = AdvanceRule::fewest_writes;
+    FirstState first = FirstState::in_slot;
+    Index ram = -1;                                  ///< fewest_disk: kept states number 0 ... ram - 1 lie in RAM
+    Index align = 1;                                 ///< aligned: >= 1
+    bool needs_state = false;                        ///< the chain's reverse reads the state before its link
+    std::size_t table_limit = std::size_t{1} << 30;  ///< fewest_disk: bytes that planning may take
+
+    /// Empty if valid, else what is wrong, what was given and what to do.
+    std::string problem() const;
 };
 
 /// The closed interval of all optimal first advances.
@@ -47,5 +71,20 @@ BACKSWEEP_API Index least_slots(Index steps, Index max_advances);
 /// more slots are useful than there is memory for.
 BACKSWEEP_API std::unique_ptr<Schedule> revolve(Index steps, Index slots, AdvanceRule rule = AdvanceRule::fewest_writes,
                                                 bool needs_state = false);
+
+/// The same with every choice. Rule fewest_disk is planned in revolve_table_bytes of memory and O(steps^2 slots) time
+/// and keeps 16 bytes a link; its slots beyond the first `ram` are the disk slots 0, 1, ... Throws InvalidArgument with
+/// options.problem(), or if more slots are useful than there is memory for.
+BACKSWEEP_API std::unique_ptr<Schedule> revolve(const RevolveOptions& options);
+
+/// Advances of revolve(options). Throws InvalidArgument with options.problem(), or if the count passes 2^63 - 1.
+BACKSWEEP_API Index revolve_advances(const RevolveOptions& options);
+
+/// Disk accesses of rule fewest_disk: the least of all schedules with the least advances that keep states in order of
+/// depth. Throws InvalidArgument with options.problem(), or if the rule is another one.
+BACKSWEEP_API Index revolve_disk_accesses(const RevolveOptions& options);
+
+/// Bytes of the tables while the schedule is planned, 0 but for rule fewest_disk. Saturates.
+BACKSWEEP_API std::size_t revolve_table_bytes(const RevolveOptions& options);
 
 }  // namespace backsweep

@@ -9,10 +9,10 @@
 #define H 0.01
 
 int main(void) {
-    backsweep_schedule_options options = BACKSWEEP_SCHEDULE_OPTIONS_INIT;
+    backsweep_options options = BACKSWEEP_OPTIONS_INIT;
     options.steps = STEPS;
     options.slots = SLOTS;
-    backsweep_schedule* schedule = backsweep_schedule_create(&options);
+    backsweep_schedule* schedule = backsweep_create(&options);
     if (!schedule) {
         fprintf(stderr, "%s\n", backsweep_error_text());
         return 1;
@@ -22,7 +22,7 @@ int main(void) {
     long advances = 0;
     backsweep_action action;
     do {
-        if (backsweep_schedule_next(schedule, &action) != BACKSWEEP_OK) return 1;
+        if (backsweep_next(schedule, &action) != BACKSWEEP_OK) return 1;
         switch (action.verb) {
         case BACKSWEEP_ADVANCE:
             for (int64_t i = action.first; i < action.last; ++i, ++advances) x -= H * x * x;
@@ -40,7 +40,7 @@ int main(void) {
         default: break;
         }
     } while (action.verb != BACKSWEEP_DONE);
-    backsweep_schedule_destroy(schedule);
+    backsweep_destroy(schedule);
 
     double states[STEPS + 1];
     states[0] = 1.5;

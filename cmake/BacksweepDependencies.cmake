@@ -10,6 +10,19 @@ if(BACKSWEEP_WITH_BOOST)
     find_package(Boost 1.74 REQUIRED COMPONENTS ${boost_components})
 endif()
 
+# The graph room exists where CBC is found; Debian's package describes it to pkg-config only.
+if(BACKSWEEP_WITH_GRAPH)
+    find_package(PkgConfig QUIET)
+    if(PkgConfig_FOUND)
+        pkg_check_modules(BACKSWEEP_CBC QUIET IMPORTED_TARGET cbc)
+    endif()
+    if(TARGET PkgConfig::BACKSWEEP_CBC)
+        find_package(nlohmann_json 3.11 REQUIRED)
+    else()
+        message(STATUS "The component graph is left out: no COIN-OR CBC (Debian: coinor-libcbc-dev)")
+    endif()
+endif()
+
 if(BACKSWEEP_WITH_NN)
     # Armadillo is used as headers over OpenBLAS, without its wrapper library: no ARPACK, SuperLU or HDF5 at link time.
     set(BLA_VENDOR OpenBLAS)

@@ -40,11 +40,28 @@ struct SampleArguments {
 };
 int sample(const SampleArguments& arguments);
 
+/// What is known of a chain without a model.
+struct ChainArguments {
+    Index steps = 0;
+    Index slots = 0;                    ///< states that RAM may keep; or bytes:
+    std::string memory, disk;           ///< sizes, empty: not given
+    std::string state_bytes, tape_bytes;
+    Index disk_slots = 0;
+    std::string costs;     ///< "advance=1,record=1,reverse=2,disk-write=5,disk-read=5"
+    std::string schedule;  ///< the family that is shown, or whose actions are printed or drawn; empty: all, the best
+    bool restart = false;  ///< a tape gives the state behind its link
+    bool actions = false;
+    std::filesystem::path plot;
+
+    bool operator==(const ChainArguments&) const = default;
+};
+
 struct PlanArguments {
-    std::filesystem::path file;  ///< empty: the schedules of `steps` and `slots` alone
+    std::filesystem::path file;  ///< a run; empty: a chain or a graph
     std::vector<std::string> settings;
     Index measure = 0;  ///< updates of each candidate to run and measure
-    Index steps = 0, slots = 0;
+    ChainArguments chain;
+    std::filesystem::path graph;
     bool json = false;
 };
 int plan(const PlanArguments& arguments);

@@ -73,11 +73,23 @@ int run(int count, char** words) {
 
     PlanArguments to_plan;
     CLI::App* plan_command = app.add_subcommand("plan", "schedules, their work and their bytes");
-    plan_command->add_option("file", to_plan.file, "configuration of a run; without it: --steps and --slots");
+    plan_command->add_option("file", to_plan.file, "configuration of a run; without it: --steps, or --graph");
     with_settings(plan_command, to_plan.settings);
     plan_command->add_option("--measure", to_plan.measure, "updates of each schedule to run and measure");
-    plan_command->add_option("--steps", to_plan.steps, "links of a chain");
-    plan_command->add_option("--slots", to_plan.slots, "states that may be kept");
+    ChainArguments& chain = to_plan.chain;
+    plan_command->add_option("--steps", chain.steps, "links of a chain");
+    plan_command->add_option("--slots", chain.slots, "states that RAM may keep; or --memory");
+    plan_command->add_option("--memory", chain.memory, "bytes in RAM of all but the adjoint, such as \"2 GiB\"");
+    plan_command->add_option("--state-bytes", chain.state_bytes, "size of a state");
+    plan_command->add_option("--tape-bytes", chain.tape_bytes, "size of a link's tape; that of a state unless given");
+    plan_command->add_option("--disk", chain.disk, "bytes that the disk may keep");
+    plan_command->add_option("--disk-slots", chain.disk_slots, "states that the disk may keep");
+    plan_command->add_option("--costs", chain.costs, "advance=1,record=1,reverse=1,ram-write=0,ram-read=0,disk-write=0,disk-read=0");
+    plan_command->add_flag("--restart", chain.restart, "a tape gives the state behind its link");
+    plan_command->add_option("--schedule", chain.schedule, "one family; without it all, best first");
+    plan_command->add_flag("--actions", chain.actions, "print the actions of the best one");
+    plan_command->add_option("--plot", chain.plot, "draw the best one as SVG");
+    plan_command->add_option("--graph", to_plan.graph, "a graph of values as JSON, see docs/program.md; with --memory");
     with_json(plan_command, to_plan.json);
 
     bool version_json = false;

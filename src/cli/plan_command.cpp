@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "backsweep/base/error.hpp"
+#include "cli/chain_plan.hpp"
 #include "cli/commands.hpp"
+#include "cli/graph_plan.hpp"
 #include "cli/report.hpp"
 #include "cli/task.hpp"
 #include "cli/toml.hpp"
@@ -18,28 +20,6 @@ ScheduleOptions family(const char* name) {
     ScheduleOptions o;
     o.family = name;
     return o;
-}
-
-/// The schedules that keep at most `slots` states.
-std::vector<ScheduleCounts> counts(Index steps, Index slots) {
-    std::vector<ScheduleOptions> all{family("store_all")};
-    if (slots > 0) {
-        all.push_back(family("periodic"));
-        all.back().period = (steps + slots) / (slots + 1);  // slots + 1 blocks, the last one behind the last state
-        all.push_back(family("revolve"));
-        all.back().slots = slots;
-    }
-    Workload w;
-    w.steps = steps;
-    w.chunk = 1;
-    w.state = w.tape = 1;  // bytes are then counts
-    std::vector<ScheduleCounts> rows;
-    for (const ScheduleOptions& options : all) {
-        const Plan plan = price(w, options);
-        rows.push_back({plan.schedule, steps, plan.predicted[Kind::slots], plan.predicted[Kind::tape], plan.advances,
-                        plan.recorded});
-    }
-    return rows;
 }
 
 bool fits(const Plan& plan, const Budget& budget) {
@@ -112,20 +92,19 @@ int plan_file(const PlanArguments& arguments) {
 }  // namespace
 
 int plan(const PlanArguments& arguments) {
+    const ChainArguments& chain = arguments.chain;
+    const bool of_chain = chain != ChainArguments{};
     if (!arguments.file.empty()) {
-        if (arguments.steps != 0 || arguments.slots != 0)
-            throw InvalidArgument("--steps and --slots have no effect with a configuration; leave one of them out");
+        if (of_chain || !arguments.graph.empty())
+            throw InvalidArgument("a configuration says all about its chain: of the options beside it only --set, --measure and --json have an effect; leave the others out");
         require_within("--measure", arguments.measure, 0, 1'000'000);
         return plan_file(arguments);
     }
-    if (arguments.steps == 0) throw InvalidArgument("give a configuration, or --steps, the links of a chain");
-    require_within("--steps", arguments.steps, 1, 1'000'000'000);
-    require_within("--slots", arguments.slots, 0, 1'000'000'000);
     if (arguments.measure != 0 || !arguments.settings.empty())
         throw InvalidArgument("--measure and --set have no effect without a configuration; give one");
-    const std::vector<ScheduleCounts> rows = counts(arguments.steps, arguments.slots);
-    fmt::print("{}", arguments.json ? as_json(rows) : as_text(rows));
-    return 0;
+    if (!arguments.graph.empty()) return plan_graph_file(arguments.graph, chain, arguments.json);
+    if (chain.steps == 0) throw InvalidArgument("give a configuration, --graph, or --steps, the links of a chain");
+    return plan_chain(chain, arguments.json);
 }
 
 }  // namespace backsweep::cli

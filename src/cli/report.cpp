@@ -13,6 +13,22 @@
 
 namespace backsweep::cli {
 
+std::string in_words(const ScheduleOptions& o) {
+    std::string out = o.family;
+    const auto number = [&](const char* name, Index value) {
+        if (value > 0) out += fmt::format(", {} {}", name, value);
+    };
+    number(o.family == "mixed" ? "units" : "slots", o.slots);
+    number("tape units", o.tape_units);
+    if (o.restart) out += ", restart";
+    number("period", o.period);
+    number("segments", o.segments);
+    for (const Level& level : o.levels)
+        out += fmt::format(", {} {}", to_string(level.tier), level.slots < 0 ? std::string("any") : fmt::format("{}", level.slots));
+    if (!o.rule.empty()) out += fmt::format(", rule {}", o.rule);
+    return out;
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -40,8 +56,13 @@ Json json_of(const PartLoss& p) {
 
 void add_schedule(Json& out, const ScheduleOptions& o) {
     out["schedule"] = o.family;
-    if (o.slots > 0) out["slots"] = o.slots;
+    if (o.slots > 0) out[o.family == "mixed" ? "units" : "slots"] = o.slots;
+    if (o.tape_units > 0) out["tape_units"] = o.tape_units;
+    if (o.restart) out["restart"] = true;
     if (o.period > 0) out["period"] = o.period;
+    if (o.segments > 0) out["segments"] = o.segments;
+    for (const Level& level : o.levels)
+        out["levels"].push_back({{"tier", to_string(level.tier)}, {"slots", level.slots}, {"write", level.write}, {"read", level.read}});
     if (!o.rule.empty()) out["rule"] = o.rule;
 }
 
@@ -55,15 +76,7 @@ void add_plan(Json& out, const Plan& plan, Index steps) {
     out["recompute_factor"] = plan.recompute_factor();
 }
 
-std::string in_words(const ScheduleOptions& o) {
-    std::string out = o.family;
-    if (o.slots > 0) out += fmt::format(", slots {}", o.slots);
-    if (o.period > 0) out += fmt::format(", period {}", o.period);
-    if (!o.rule.empty()) out += fmt::format(", rule {}", o.rule);
-    return out;
-}
-
-std::string in_words(const PartLoss& p) {
+std::string part_in_words(const PartLoss& p) {
     return fmt::format("{}: loss {} over {:.0f} positions in {} windows\n", p.part,
                        loss_in_words(p.result.loss, p.bits), p.result.positions, p.result.windows);
 }
@@ -111,7 +124,7 @@ std::string as_text(const TrainReport& r) {
     std::string out = fmt::format("{} updates ({} whole epochs) in {:.1f} s ({:.1f} ms an update)", r.updates, r.epochs,
                                   r.seconds, 1e3 * r.seconds / updates);
     out += r.loss ? fmt::format(", last loss {}\n", loss_in_words(*r.loss, r.bits)) : "; no further one was made\n";
-    if (r.valid) out += in_words(*r.valid);
+    if (r.valid) out += part_in_words(*r.valid);
     const std::string where = fmt::format("run {}, snapshot {}\n", r.folder, r.snapshot);
     if (!r.loss) return out + where;
     if (r.remainder > 0)
@@ -201,7 +214,7 @@ std::string as_json(const std::vector<Candidate>& candidates, Index steps, const
 
 std::string as_text(const std::vector<PartLoss>& losses) {
     std::string out;
-    for (const PartLoss& p : losses) out += in_words(p);
+    for (const PartLoss& p : losses) out += part_in_words(p);
     return out;
 }
 
@@ -213,29 +226,87 @@ std::string as_json(const std::vector<PartLoss>& losses, Index update, const std
     return out.dump(2) + "\n";
 }
 
-std::string as_text(const std::vector<ScheduleCounts>& schedules) {
-    std::vector<std::vector<std::string>> rows{
-        {"schedule", "steps", "slots", "tapes", "advances", "recorded", "recompute"}};
-    for (const ScheduleCounts& s : schedules)
-        rows.push_back(
-            {in_words(s.schedule), fmt::format("{}", s.steps), fmt::format("{}", s.slots), fmt::format("{}", s.tapes),
-             fmt::format("{}", s.advances), fmt::format("{}", s.recorded),
-             fmt::format("{:.3f}", static_cast<double>(s.advances + s.recorded) / static_cast<double>(s.recorded))});
-    return table(rows);
+std::string as_text(const std::vector<ChainCandidate>& candidates, Index steps, bool bytes) {
+    const auto number = [](std::int64_t n) { return fmt::format("{}", n); };
+    const auto size = [&](std::int64_t n) { return bytes ? bytes_in_words(n) : number(n); };
+    const bool disk = std::any_of(candidates.begin(), candidates.end(), [](const ChainCandidate& c) { return c.slots[1] > 0; });
+    std::vector<std::string> head{"schedule", "advances", "recompute", "ram slots", bytes ? "ram bytes" : "ram units"};
+    if (disk) head.insert(head.end(), {"disk slots", bytes ? "disk bytes" : "disk units", "disk writes", "disk reads"});
+    head.insert(head.end(), {"time", "fits"});
+    std::vector<std::vector<std::string>> rows{head};
+    for (const ChainCandidate& c : candidates) {
+        std::vector<std::string> row{in_words(c.schedule), number(c.advances), fmt::format("{:.3f}", c.recompute_factor()),
+                                     number(c.slots[0]), size(c.bytes[0])};
+        if (disk) row.insert(row.end(), {number(c.slots[1]), size(c.bytes[1]), number(c.writes[1]), number(c.reads[1])});
+        row.insert(row.end(), {fmt::format("{:.6g}", c.time), c.fits ? "yes" : "no"});
+        rows.push_back(std::move(row));
+    }
+    return fmt::format("{} steps, each recorded once\n", steps) + table(rows);
 }
 
-std::string as_json(const std::vector<ScheduleCounts>& schedules) {
+std::string as_json(const std::vector<ChainCandidate>& candidates, Index steps) {
     Json out = Json::array();
-    for (const ScheduleCounts& s : schedules) {
+    for (const ChainCandidate& c : candidates) {
         Json row;
-        add_schedule(row, s.schedule);
-        row["steps"] = s.steps;
-        row["slots"] = s.slots;
-        row["tapes"] = s.tapes;
-        row["advances"] = s.advances;
-        row["recorded"] = s.recorded;
+        add_schedule(row, c.schedule);
+        row["steps"] = steps;
+        row["advances"] = c.advances;
+        row["recorded"] = c.recorded;
+        row["recompute_factor"] = c.recompute_factor();
+        for (const auto& [at, tier] : {std::pair{std::size_t{0}, "ram"}, std::pair{std::size_t{1}, "disk"}}) {
+            row["peak"][tier] = {{"slots", c.slots[at]}, {"bytes", c.bytes[at]}};
+            if (c.counted) row["accesses"][tier] = {{"writes", c.writes[at]}, {"reads", c.reads[at]}};
+        }
+        row["time"] = c.time;
+        row["fits"] = c.fits;
         out.push_back(std::move(row));
     }
+    return out.dump(2) + "\n";
+}
+
+std::string as_json(const Action& a) {
+    Json out;
+    out["verb"] = to_string(a.verb);
+    for (const auto& [key, slot] : {std::pair{"from", a.from}, std::pair{"to", a.to}})
+        if (slot.index >= 0) out[key] = {{"tier", to_string(slot.tier)}, {"slot", slot.index}};
+    out["first"] = a.steps.first;
+    out["last"] = a.steps.last;
+    return out.dump();
+}
+
+std::string in_words(const Graph& graph, const GraphStep& step) {
+    return (step.verb == GraphStep::Verb::compute ? "compute " : "drop ") + name_of(graph, step.node);
+}
+
+std::string as_json(const Graph& graph, const GraphStep& step) {
+    Json out;
+    out["verb"] = step.verb == GraphStep::Verb::compute ? "compute" : "drop";
+    out["node"] = step.node;
+    if (const std::string& name = graph.nodes[static_cast<std::size_t>(step.node)].name; !name.empty()) out["name"] = name;
+    return out.dump();
+}
+
+std::string as_text(const Graph& graph, const GraphPlan& plan, std::int64_t budget) {
+    const GraphPlay play = referee(graph, plan.steps, budget);
+    double once = 0.0;
+    for (const GraphNode& node : graph.nodes) once += node.time;
+    std::vector<std::vector<std::string>> rows{{"method", "time", "of every node once", "recomputed", "peak bytes", "bound"}};
+    rows.push_back({plan.method, fmt::format("{:.6g}", plan.cost), fmt::format("{:.6g}", once), fmt::format("{}", play.recomputed),
+                    fmt::format("{}", plan.peak_bytes),
+                    plan.proven ? std::string("proven") : fmt::format("{:.6g} ({:.2f} % below)", plan.lower_bound, 100.0 * plan.gap())});
+    return fmt::format("{} nodes, limit {}\n", graph.nodes.size(), bytes_in_words(budget)) + table(rows);
+}
+
+std::string as_json(const Graph& graph, const GraphPlan& plan, std::int64_t budget) {
+    Json out;
+    out["nodes"] = graph.nodes.size();
+    out["limit"] = budget;
+    out["method"] = plan.method;
+    out["time"] = plan.cost;
+    out["lower_bound"] = plan.lower_bound;
+    out["proven"] = plan.proven;
+    out["recomputed"] = referee(graph, plan.steps, budget).recomputed;
+    out["peak_bytes"] = plan.peak_bytes;
     return out.dump(2) + "\n";
 }
 

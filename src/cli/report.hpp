@@ -3,8 +3,10 @@
 #pragma once
 
 #include "backsweep/plan/plan.hpp"
+#include "backsweep/schedule/graph.hpp"
 #include "backsweep/train/trainer.hpp"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,13 +55,34 @@ std::string as_json(const std::vector<Candidate>& candidates, Index steps, const
 std::string as_text(const std::vector<PartLoss>& losses);
 std::string as_json(const std::vector<PartLoss>& losses, Index update, const std::string& snapshot);
 
-/// Counts of schedules alone, without a model.
-struct ScheduleCounts {
+/// One schedule that a chain without a model could have. Pairs are of RAM and disk.
+struct ChainCandidate {
     ScheduleOptions schedule;
-    Index steps = 0, slots = 0, tapes = 0, advances = 0, recorded = 0;
+    Index advances = 0, recorded = 0;
+    std::array<Index, 2> slots{}, writes{}, reads{};  ///< slots: most in use at once
+    std::array<std::int64_t, 2> bytes{};              ///< of these slots at most
+    double time = 0.0;                                ///< by the prices
+    bool counted = false;                             ///< writes and reads are known
+    bool fits = true;
+
+    /// Forward work over the least possible, 1 for store_all.
+    double recompute_factor() const noexcept {
+        return recorded == 0 ? 1.0 : static_cast<double>(advances + recorded) / static_cast<double>(recorded);
+    }
 };
-std::string as_text(const std::vector<ScheduleCounts>& schedules);
-std::string as_json(const std::vector<ScheduleCounts>& schedules);
+std::string as_text(const std::vector<ChainCandidate>& candidates, Index steps, bool bytes);
+std::string as_json(const std::vector<ChainCandidate>& candidates, Index steps);
+
+/// A plan for a graph of values, and one of its steps.
+std::string as_text(const Graph& graph, const GraphPlan& plan, std::int64_t budget);
+std::string as_json(const Graph& graph, const GraphPlan& plan, std::int64_t budget);
+std::string in_words(const Graph& graph, const GraphStep& step);
+std::string as_json(const Graph& graph, const GraphStep& step);
+
+/// "revolve, slots 3".
+std::string in_words(const ScheduleOptions& options);
+/// One line: {"verb": "save", "to": {"tier": "ram", "slot": 0}, "first": 0, "last": 0}.
+std::string as_json(const Action& action);
 
 std::string sample_as_json(std::string_view prompt, std::string_view sample, double temperature, std::uint64_t seed);
 std::string version_as_json();

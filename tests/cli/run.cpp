@@ -460,21 +460,6 @@ BOOST_AUTO_TEST_CASE(plans) {
     BOOST_CHECK_EQUAL(run_program({"plan", "config.toml", "--steps", "4"}, place.path()).code, 2);
 }
 
-BOOST_AUTO_TEST_CASE(plans_of_plain_chains) {
-    const Scratch scratch;
-    const json rows = run_program({"plan", "--steps", "225", "--slots", "15", "--json"}, scratch.path()).json();
-    BOOST_CHECK_EQUAL(rows.size(), 3u);
-    for (const json& row : rows) {
-        BOOST_CHECK_EQUAL(row.at("steps").get<int>(), 225);
-        if (row.at("schedule") == "revolve") BOOST_CHECK_EQUAL(row.at("advances").get<int>(), 522);  // [GW00]
-        if (row.at("schedule") == "store_all") BOOST_CHECK_EQUAL(row.at("tapes").get<int>(), 225);
-        BOOST_TEST(row.at("slots").get<int>() <= 15);
-    }
-    BOOST_CHECK_EQUAL(run_program({"plan", "--steps", "0"}, scratch.path()).code, 2);
-    BOOST_CHECK_EQUAL(run_program({"plan", "--steps", "5", "--slots", "-1"}, scratch.path()).code, 2);
-    BOOST_CHECK_EQUAL(run_program({}, scratch.path()).code, 2);
-}
-
 BOOST_AUTO_TEST_CASE(the_manual_has_the_table_of_keys) {
     const Scratch scratch;
     const Answer keys = run_program({"keys"}, scratch.path());

@@ -38,8 +38,8 @@ struct Prices {
 Prices prices_from(const std::string& text) {
     Prices prices;
     const std::pair<std::string_view, double*> known[] = {
-        {"advance", &prices.advance},     {"record", &prices.record},         {"reverse", &prices.reverse},
-        {"ram-write", &prices.ram_write}, {"ram-read", &prices.ram_read},     {"disk-write", &prices.disk_write},
+        {"advance", &prices.advance},     {"record", &prices.record},     {"reverse", &prices.reverse},
+        {"ram-write", &prices.ram_write}, {"ram-read", &prices.ram_read}, {"disk-write", &prices.disk_write},
         {"disk-read", &prices.disk_read},
     };
     std::string_view rest = text;
@@ -48,7 +48,8 @@ Prices prices_from(const std::string& text) {
         rest.remove_prefix(std::min(rest.size(), item.size() + 1));
         const std::size_t equals = item.find('=');
         const std::string_view name = item.substr(0, equals);
-        const auto* found = std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return k.first == name; });
+        const auto* found =
+            std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return k.first == name; });
         double value = -1.0;
         if (found != std::end(known) && equals != item.npos) {
             const std::string_view number = item.substr(equals + 1);
@@ -59,7 +60,8 @@ Prices prices_from(const std::string& text) {
             std::string names;
             for (const auto& k : known) names += (names.empty() ? "" : ", ") + std::string(k.first);
             throw InvalidArgument(fmt::format(
-                "--costs wants name=number pairs such as advance=1,disk-write=5 (names: {}; numbers >= 0), got '{}'", names, item));
+                "--costs wants name=number pairs such as advance=1,disk-write=5 (names: {}; numbers >= 0), got '{}'",
+                names, item));
         }
         *found->second = value;
     }
@@ -69,11 +71,11 @@ Prices prices_from(const std::string& text) {
 /// What a chain may use.
 struct Question {
     Index steps = 0;
-    bool bytes = false;            ///< sizes were given; else a state and a tape count 1
+    bool bytes = false;  ///< sizes were given; else a state and a tape count 1
     std::int64_t state = 1, tape = 1;
-    std::int64_t ram = -1;         ///< all that is alive but the adjoint, or (counts) what slots hold; -1: no limit
-    std::int64_t room = -1;        ///< of that, what slots may hold
-    Index disk_slots = 0;          ///< -1: no limit
+    std::int64_t ram = -1;   ///< all that is alive but the adjoint, or (counts) what slots hold; -1: no limit
+    std::int64_t room = -1;  ///< of that, what slots may hold
+    Index disk_slots = 0;    ///< -1: no limit
     bool restart = false;
     Prices prices;
 };
@@ -95,18 +97,23 @@ Question question_from(const ChainArguments& a) {
     q.prices = prices_from(a.costs);
     q.bytes = !a.state_bytes.empty();
     if (!q.bytes) {
-        for (const auto& [name, given] : {std::pair{"--memory", &a.memory}, std::pair{"--tape-bytes", &a.tape_bytes}, std::pair{"--disk", &a.disk}})
-            if (!given->empty()) throw InvalidArgument(fmt::format("{} has no effect without --state-bytes; give the bytes of a state", name));
+        for (const auto& [name, given] :
+             {std::pair{"--memory", &a.memory}, std::pair{"--tape-bytes", &a.tape_bytes}, std::pair{"--disk", &a.disk}})
+            if (!given->empty())
+                throw InvalidArgument(
+                    fmt::format("{} has no effect without --state-bytes; give the bytes of a state", name));
         q.ram = q.room = a.slots == 0 ? -1 : a.slots;
         q.disk_slots = a.disk_slots;
         return q;
     }
     q.state = size_from("--state-bytes", a.state_bytes);
     q.tape = a.tape_bytes.empty() ? q.state : size_from("--tape-bytes", a.tape_bytes);
-    if (a.disk_slots != 0 && !a.disk.empty()) throw InvalidArgument("--disk and --disk-slots are two words for one limit; give one");
+    if (a.disk_slots != 0 && !a.disk.empty())
+        throw InvalidArgument("--disk and --disk-slots are two words for one limit; give one");
     q.disk_slots = a.disk.empty() ? a.disk_slots : size_from("--disk", a.disk) / q.state;
     if (a.memory.empty()) {
-        if (a.slots == 0) throw InvalidArgument("--state-bytes has no effect without a limit; give --memory or --slots");
+        if (a.slots == 0)
+            throw InvalidArgument("--state-bytes has no effect without a limit; give --memory or --slots");
         q.room = a.slots * q.state;
         q.ram = q.room + std::max(2 * q.state, q.state + q.tape);
         return q;
@@ -116,9 +123,10 @@ Question question_from(const ChainArguments& a) {
     // At work: a state and the one that an advance reaches, or a state and the tape that is made.
     q.room = q.ram - std::max(2 * q.state, q.state + q.tape);
     if (q.room < q.state)
-        throw NoPlan(fmt::format("--memory: needs {} ({} bytes) for one slot, the working state and the working tape, "
-                                 "offered {} ({} bytes)",
-                                 bytes_in_words(q.ram - q.room + q.state), q.ram - q.room + q.state, bytes_in_words(q.ram), q.ram));
+        throw NoPlan(fmt::format(
+            "--memory: needs {} ({} bytes) for one slot, the working state and the working tape, "
+            "offered {} ({} bytes)",
+            bytes_in_words(q.ram - q.room + q.state), q.ram - q.room + q.state, bytes_in_words(q.ram), q.ram));
     return q;
 }
 
@@ -142,11 +150,14 @@ Index period_within(const Question& q) {
     if (q.room < 0) return q.steps;
     const auto fits = [&](Index period) {
         const Index states = (q.steps - 1) / period, tapes = std::min(period, q.steps) - 1;
-        return static_cast<double>(states) * static_cast<double>(q.state) + static_cast<double>(tapes) * static_cast<double>(q.tape) <=
+        return static_cast<double>(states) * static_cast<double>(q.state) +
+                   static_cast<double>(tapes) * static_cast<double>(q.tape) <=
                static_cast<double>(q.room);
     };
-    // Bytes fall and then rise with the period: the last one that fits lies behind the least, near sqrt(n state / tape).
-    const double balance = std::sqrt(static_cast<double>(q.steps) * static_cast<double>(q.state) / static_cast<double>(q.tape));
+    // Bytes fall and then rise with the period: the last one that fits lies behind the least, near sqrt(n state /
+    // tape).
+    const double balance =
+        std::sqrt(static_cast<double>(q.steps) * static_cast<double>(q.state) / static_cast<double>(q.tape));
     Index least = std::clamp<Index>(static_cast<Index>(balance), 1, q.steps);
     for (Index near = std::max<Index>(1, least - 2); near <= std::min(q.steps, least + 2) && !fits(least); ++near)
         if (fits(near)) least = near;
@@ -208,7 +219,8 @@ bool is_quick(const ScheduleOptions& o) {
         options.units = o.slots;
         options.tape_units = o.tape_units;
         options.restart = o.restart;
-        return options.problem().empty() && (mixed_table_bytes(options) == 0 || square * static_cast<double>(o.slots) <= most_additions);
+        return options.problem().empty() &&
+               (mixed_table_bytes(options) == 0 || square * static_cast<double>(o.slots) <= most_additions);
     }
     if (o.family == "multistage") {
         double slots = 0.0;
@@ -273,7 +285,9 @@ std::vector<ChainCandidate> candidates_for(const Question& q, const std::string&
         std::string names;
         for (const ScheduleOptions& o : families) names += (names.empty() ? "" : ", ") + o.family;
         std::erase_if(families, [&](const ScheduleOptions& o) { return o.family != wanted; });
-        if (families.empty()) throw InvalidArgument(fmt::format("--schedule: within these limits there are: {}; got '{}'", names, wanted));
+        if (families.empty())
+            throw InvalidArgument(
+                fmt::format("--schedule: within these limits there are: {}; got '{}'", names, wanted));
     }
     std::vector<ChainCandidate> all;
     for (const ScheduleOptions& options : families)
@@ -299,7 +313,8 @@ int plan_chain(const ChainArguments& arguments, bool json) {
         // An open-ended stream is shown as it is for a chain that knows its end one link ahead.
         Ended stream(*schedule, q.steps, is_open_ended(best.schedule.family) ? Ending::ahead : Ending::closed);
         if (!arguments.plot.empty())
-            write_durable(arguments.plot, plot(stream, q.steps, fmt::format("{} steps: {}", q.steps, in_words(best.schedule))));
+            write_durable(arguments.plot,
+                          plot(stream, q.steps, fmt::format("{} steps: {}", q.steps, in_words(best.schedule))));
         if (arguments.actions) {
             for (Action a = stream.next(); a.verb != Verb::done; a = stream.next())
                 fmt::print("{}\n", json ? as_json(a) : to_string(a));

@@ -43,8 +43,8 @@ int sample(const SampleArguments& arguments);
 /// What is known of a chain without a model.
 struct ChainArguments {
     Index steps = 0;
-    Index slots = 0;                    ///< states that RAM may keep; or bytes:
-    std::string memory, disk;           ///< sizes, empty: not given
+    Index slots = 0;           ///< states that RAM may keep; or bytes:
+    std::string memory, disk;  ///< sizes, empty: not given
     std::string state_bytes, tape_bytes;
     Index disk_slots = 0;
     std::string costs;     ///< "advance=1,record=1,reverse=2,disk-write=5,disk-read=5"

@@ -20,10 +20,13 @@ int plan_graph_file(const std::filesystem::path& path, const ChainArguments& arg
     others.memory.clear();
     others.actions = false;
     if (others != ChainArguments{})
-        throw InvalidArgument("a graph says all about its nodes: of the options beside it only --memory, --actions and --json have an effect; leave the others out");
+        throw InvalidArgument(
+            "a graph says all about its nodes: of the options beside it only --memory, --actions and --json have an "
+            "effect; leave the others out");
     const std::int64_t budget = bytes_from(arguments.memory);
     if (budget < 1)
-        throw InvalidArgument(fmt::format("--graph wants --memory, a size such as 4096 or \"2 GiB\", got '{}'", arguments.memory));
+        throw InvalidArgument(
+            fmt::format("--graph wants --memory, a size such as 4096 or \"2 GiB\", got '{}'", arguments.memory));
     std::ifstream file(path, std::ios::binary);
     if (!file) throw InvalidArgument(fmt::format("cannot read the graph '{}'", path.string()));
     const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -32,7 +35,8 @@ int plan_graph_file(const std::filesystem::path& path, const ChainArguments& arg
     options.budget = budget;
     const GraphPlan plan = plan_graph(graph, options);
     if (arguments.actions) {
-        for (const GraphStep& step : plan.steps) fmt::print("{}\n", json ? as_json(graph, step) : in_words(graph, step));
+        for (const GraphStep& step : plan.steps)
+            fmt::print("{}\n", json ? as_json(graph, step) : in_words(graph, step));
         return 0;
     }
     fmt::print("{}", json ? as_json(graph, plan, budget) : as_text(graph, plan, budget));

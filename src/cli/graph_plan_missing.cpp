@@ -6,7 +6,9 @@
 namespace backsweep::cli {
 
 int plan_graph_file(const std::filesystem::path&, const ChainArguments&, bool) {
-    throw InvalidArgument("--graph: this program was built without the component graph; install COIN-OR CBC (Debian: coinor-libcbc-dev) and build again");
+    throw InvalidArgument(
+        "--graph: this program was built without the component graph; install COIN-OR CBC (Debian: coinor-libcbc-dev) "
+        "and build again");
 }
 
 }  // namespace backsweep::cli

@@ -84,7 +84,8 @@ int run(int count, char** words) {
     plan_command->add_option("--tape-bytes", chain.tape_bytes, "size of a link's tape; that of a state unless given");
     plan_command->add_option("--disk", chain.disk, "bytes that the disk may keep");
     plan_command->add_option("--disk-slots", chain.disk_slots, "states that the disk may keep");
-    plan_command->add_option("--costs", chain.costs, "advance=1,record=1,reverse=1,ram-write=0,ram-read=0,disk-write=0,disk-read=0");
+    plan_command->add_option("--costs", chain.costs,
+                             "advance=1,record=1,reverse=1,ram-write=0,ram-read=0,disk-write=0,disk-read=0");
     plan_command->add_flag("--restart", chain.restart, "a tape gives the state behind its link");
     plan_command->add_option("--schedule", chain.schedule, "one family; without it all, best first");
     plan_command->add_flag("--actions", chain.actions, "print the actions of the best one");

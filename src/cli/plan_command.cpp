@@ -96,7 +96,9 @@ int plan(const PlanArguments& arguments) {
     const bool of_chain = chain != ChainArguments{};
     if (!arguments.file.empty()) {
         if (of_chain || !arguments.graph.empty())
-            throw InvalidArgument("a configuration says all about its chain: of the options beside it only --set, --measure and --json have an effect; leave the others out");
+            throw InvalidArgument(
+                "a configuration says all about its chain: of the options beside it only --set, --measure and --json "
+                "have an effect; leave the others out");
         require_within("--measure", arguments.measure, 0, 1'000'000);
         return plan_file(arguments);
     }

@@ -46,11 +46,14 @@ constexpr std::array styles{
 /// Links run or reversed by an action.
 Index duration(const Action& a) {
     switch (a.verb) {
-        case Verb::advance: return a.steps.size();
+        case Verb::advance:
+            return a.steps.size();
         case Verb::record:
         case Verb::tape:
-        case Verb::reverse: return 1;
-        default: return 0;
+        case Verb::reverse:
+            return 1;
+        default:
+            return 0;
     }
 }
 
@@ -90,14 +93,24 @@ private:
 
     void perform(const Action& a) {
         switch (a.verb) {
-            case Verb::advance: run(Stroke::advance, a.steps, a.steps.size()); break;
+            case Verb::advance:
+                run(Stroke::advance, a.steps, a.steps.size());
+                break;
             case Verb::record:
-            case Verb::tape: run(Stroke::record, a.steps, 1); break;
-            case Verb::reverse: run(Stroke::reverse, {a.steps.last, a.steps.first}, 1); break;
+            case Verb::tape:
+                run(Stroke::record, a.steps, 1);
+                break;
+            case Verb::reverse:
+                run(Stroke::reverse, {a.steps.last, a.steps.first}, 1);
+                break;
             case Verb::save:
-            case Verb::stow: open(a.to, a.steps); break;
+            case Verb::stow:
+                open(a.to, a.steps);
+                break;
             case Verb::take:
-            case Verb::fetch: close({a.from.tier, a.from.index}); break;
+            case Verb::fetch:
+                close({a.from.tier, a.from.index});
+                break;
             case Verb::drop:
                 if (a.from.index >= 0) close({a.from.tier, a.from.index});
                 break;
@@ -105,7 +118,8 @@ private:
                 close({a.from.tier, a.from.index});
                 open(a.to, a.steps);
                 break;
-            default: break;
+            default:
+                break;
         }
     }
 
@@ -156,10 +170,14 @@ double tick(double range, int wanted) {
 std::string escaped(const std::string& text) {
     std::string out;
     for (const char c : text) {
-        if (c == '&') out += "&amp;";
-        else if (c == '<') out += "&lt;";
-        else if (c == '>') out += "&gt;";
-        else out += c;
+        if (c == '&')
+            out += "&amp;";
+        else if (c == '<')
+            out += "&lt;";
+        else if (c == '>')
+            out += "&gt;";
+        else
+            out += c;
     }
     return out;
 }
@@ -186,18 +204,20 @@ std::string plot(Schedule& schedule, Index steps, const std::string& title) {
 
     out += "<g stroke=\"#dddddd\" fill=\"#333333\" stroke-width=\"1\">\n";
     for (double step = 0.0; step <= chain; step += tick(chain, 12))
-        out += fmt::format("<path d=\"M{:.1f} {:.1f}H{:.1f}\"/><text stroke=\"none\" x=\"{:.1f}\" y=\"{:.1f}\" "
-                           "text-anchor=\"end\">{:.0f}</text>\n",
-                           left, y(step), width - right, left - 8.0, y(step) + 4.0, step);
+        out += fmt::format(
+            "<path d=\"M{:.1f} {:.1f}H{:.1f}\"/><text stroke=\"none\" x=\"{:.1f}\" y=\"{:.1f}\" "
+            "text-anchor=\"end\">{:.0f}</text>\n",
+            left, y(step), width - right, left - 8.0, y(step) + 4.0, step);
     for (double t = 0.0; t <= time; t += tick(time, 12))
-        out += fmt::format("<path d=\"M{:.1f} {:.1f}V{:.1f}\"/><text stroke=\"none\" x=\"{:.1f}\" y=\"{:.1f}\" "
-                           "text-anchor=\"middle\">{:.0f}</text>\n",
-                           x(t), height - bottom, height - bottom + 5.0, x(t), height - bottom + 20.0, t);
-    out += fmt::format("<text stroke=\"none\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">time, in links run or "
-                       "reversed</text>\n<text stroke=\"none\" x=\"18\" y=\"{:.1f}\" text-anchor=\"middle\" "
-                       "transform=\"rotate(-90 18 {:.1f})\">step</text>\n</g>\n",
-                       (left + width - right) / 2.0, height - 12.0, (top + height - bottom) / 2.0,
-                       (top + height - bottom) / 2.0);
+        out += fmt::format(
+            "<path d=\"M{:.1f} {:.1f}V{:.1f}\"/><text stroke=\"none\" x=\"{:.1f}\" y=\"{:.1f}\" "
+            "text-anchor=\"middle\">{:.0f}</text>\n",
+            x(t), height - bottom, height - bottom + 5.0, x(t), height - bottom + 20.0, t);
+    out += fmt::format(
+        "<text stroke=\"none\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">time, in links run or "
+        "reversed</text>\n<text stroke=\"none\" x=\"18\" y=\"{:.1f}\" text-anchor=\"middle\" "
+        "transform=\"rotate(-90 18 {:.1f})\">step</text>\n</g>\n",
+        (left + width - right) / 2.0, height - 12.0, (top + height - bottom) / 2.0, (top + height - bottom) / 2.0);
 
     // Where a link is less than a pixel or two, lines as wide as that would hide each other.
     const double thin = std::clamp((y(0.0) - y(1.0)) / 2.0, 0.4, 1.0);

@@ -24,7 +24,8 @@ std::string in_words(const ScheduleOptions& o) {
     number("period", o.period);
     number("segments", o.segments);
     for (const Level& level : o.levels)
-        out += fmt::format(", {} {}", to_string(level.tier), level.slots < 0 ? std::string("any") : fmt::format("{}", level.slots));
+        out += fmt::format(", {} {}", to_string(level.tier),
+                           level.slots < 0 ? std::string("any") : fmt::format("{}", level.slots));
     if (!o.rule.empty()) out += fmt::format(", rule {}", o.rule);
     return out;
 }
@@ -62,7 +63,8 @@ void add_schedule(Json& out, const ScheduleOptions& o) {
     if (o.period > 0) out["period"] = o.period;
     if (o.segments > 0) out["segments"] = o.segments;
     for (const Level& level : o.levels)
-        out["levels"].push_back({{"tier", to_string(level.tier)}, {"slots", level.slots}, {"write", level.write}, {"read", level.read}});
+        out["levels"].push_back(
+            {{"tier", to_string(level.tier)}, {"slots", level.slots}, {"write", level.write}, {"read", level.read}});
     if (!o.rule.empty()) out["rule"] = o.rule;
 }
 
@@ -187,9 +189,10 @@ std::string as_text(const std::vector<Candidate>& candidates, Index steps, const
         const Plan& plan = candidates.front().plan;
         out += fmt::format("window of {} steps in {} links of {}; limits: all kinds {}, time axis {}\n", steps,
                            plan.schedule.steps, plan.chunk, limit(budget.ram), limit(budget.time_axis));
-        out += fmt::format("bytes under every schedule: parameters {}, gradients {}, moments {}, data {}, workspace {}\n",
-                           plan.predicted[Kind::parameters], plan.predicted[Kind::gradients],
-                           plan.predicted[Kind::moments], plan.predicted[Kind::data], plan.predicted[Kind::workspace]);
+        out +=
+            fmt::format("bytes under every schedule: parameters {}, gradients {}, moments {}, data {}, workspace {}\n",
+                        plan.predicted[Kind::parameters], plan.predicted[Kind::gradients],
+                        plan.predicted[Kind::moments], plan.predicted[Kind::data], plan.predicted[Kind::workspace]);
     }
     return out + table(rows) + measured_as_text(candidates);
 }
@@ -229,15 +232,17 @@ std::string as_json(const std::vector<PartLoss>& losses, Index update, const std
 std::string as_text(const std::vector<ChainCandidate>& candidates, Index steps, bool bytes) {
     const auto number = [](std::int64_t n) { return fmt::format("{}", n); };
     const auto size = [&](std::int64_t n) { return bytes ? bytes_in_words(n) : number(n); };
-    const bool disk = std::any_of(candidates.begin(), candidates.end(), [](const ChainCandidate& c) { return c.slots[1] > 0; });
+    const bool disk =
+        std::any_of(candidates.begin(), candidates.end(), [](const ChainCandidate& c) { return c.slots[1] > 0; });
     std::vector<std::string> head{"schedule", "advances", "recompute", "ram slots", bytes ? "ram bytes" : "ram units"};
     if (disk) head.insert(head.end(), {"disk slots", bytes ? "disk bytes" : "disk units", "disk writes", "disk reads"});
     head.insert(head.end(), {"time", "fits"});
     std::vector<std::vector<std::string>> rows{head};
     for (const ChainCandidate& c : candidates) {
-        std::vector<std::string> row{in_words(c.schedule), number(c.advances), fmt::format("{:.3f}", c.recompute_factor()),
-                                     number(c.slots[0]), size(c.bytes[0])};
-        if (disk) row.insert(row.end(), {number(c.slots[1]), size(c.bytes[1]), number(c.writes[1]), number(c.reads[1])});
+        std::vector<std::string> row{in_words(c.schedule), number(c.advances),
+                                     fmt::format("{:.3f}", c.recompute_factor()), number(c.slots[0]), size(c.bytes[0])};
+        if (disk)
+            row.insert(row.end(), {number(c.slots[1]), size(c.bytes[1]), number(c.writes[1]), number(c.reads[1])});
         row.insert(row.end(), {fmt::format("{:.6g}", c.time), c.fits ? "yes" : "no"});
         rows.push_back(std::move(row));
     }
@@ -282,7 +287,8 @@ std::string as_json(const Graph& graph, const GraphStep& step) {
     Json out;
     out["verb"] = step.verb == GraphStep::Verb::compute ? "compute" : "drop";
     out["node"] = step.node;
-    if (const std::string& name = graph.nodes[static_cast<std::size_t>(step.node)].name; !name.empty()) out["name"] = name;
+    if (const std::string& name = graph.nodes[static_cast<std::size_t>(step.node)].name; !name.empty())
+        out["name"] = name;
     return out.dump();
 }
 
@@ -290,10 +296,12 @@ std::string as_text(const Graph& graph, const GraphPlan& plan, std::int64_t budg
     const GraphPlay play = referee(graph, plan.steps, budget);
     double once = 0.0;
     for (const GraphNode& node : graph.nodes) once += node.time;
-    std::vector<std::vector<std::string>> rows{{"method", "time", "of every node once", "recomputed", "peak bytes", "bound"}};
-    rows.push_back({plan.method, fmt::format("{:.6g}", plan.cost), fmt::format("{:.6g}", once), fmt::format("{}", play.recomputed),
-                    fmt::format("{}", plan.peak_bytes),
-                    plan.proven ? std::string("proven") : fmt::format("{:.6g} ({:.2f} % below)", plan.lower_bound, 100.0 * plan.gap())});
+    std::vector<std::vector<std::string>> rows{
+        {"method", "time", "of every node once", "recomputed", "peak bytes", "bound"}};
+    rows.push_back({plan.method, fmt::format("{:.6g}", plan.cost), fmt::format("{:.6g}", once),
+                    fmt::format("{}", play.recomputed), fmt::format("{}", plan.peak_bytes),
+                    plan.proven ? std::string("proven")
+                                : fmt::format("{:.6g} ({:.2f} % below)", plan.lower_bound, 100.0 * plan.gap())});
     return fmt::format("{} nodes, limit {}\n", graph.nodes.size(), bytes_in_words(budget)) + table(rows);
 }
 

@@ -21,8 +21,8 @@ Play predict(const ScheduleOptions& options, Index steps, Machine machine) {
     if (!is_open_ended(options.family)) {
         machine.ending = Ending::closed;
         if (options.steps != steps)
-            throw InvalidArgument("predict: the options are for " + std::to_string(options.steps) + " steps, the chain has " +
-                                  std::to_string(steps) + "; give one number");
+            throw InvalidArgument("predict: the options are for " + std::to_string(options.steps) +
+                                  " steps, the chain has " + std::to_string(steps) + "; give one number");
     } else if (machine.ending == Ending::closed) {
         machine.ending = Ending::met;
     }

@@ -377,8 +377,8 @@ private:
             if (tier != static_cast<std::size_t>(Tier::disk)) more += bytes_[tier];
         if (tape_) more += tape_bytes(*tape_);
         if (turned_) more += adjoint_bytes(end_);
-        const bool held = state_ && (holders_.count(*state_) != 0 ||
-                                     (sizes_.tape_holds_state && tape_ && *tape_ + 1 == *state_));
+        const bool held =
+            state_ && (holders_.count(*state_) != 0 || (sizes_.tape_holds_state && tape_ && *tape_ + 1 == *state_));
         if (state_ && !held) more += state_bytes(*state_);
         play_.peak_total = std::max(play_.peak_total, more);
     }

@@ -63,9 +63,10 @@ constexpr Rule rule(std::string_view name, Enum value) {
     return {name, static_cast<int>(value)};
 }
 
-constexpr std::array revolve_rules{rule("fewest_writes", AdvanceRule::fewest_writes), rule("longest", AdvanceRule::longest),
-                                   rule("shortest", AdvanceRule::shortest),
-                                   rule("fewest_disk", AdvanceRule::fewest_disk), rule("aligned", AdvanceRule::aligned)};
+constexpr std::array revolve_rules{rule("fewest_writes", AdvanceRule::fewest_writes),
+                                   rule("longest", AdvanceRule::longest), rule("shortest", AdvanceRule::shortest),
+                                   rule("fewest_disk", AdvanceRule::fewest_disk),
+                                   rule("aligned", AdvanceRule::aligned)};
 constexpr std::array first_states{rule("in_slot", FirstState::in_slot), rule("external", FirstState::external),
                                   rule("live", FirstState::live)};
 constexpr std::array mixed_rules{rule("optimal", MixedRule::optimal), rule("hidden", MixedRule::hidden),
@@ -199,43 +200,60 @@ ChainOptions optimal_chain_options(const ScheduleOptions& o) {
 std::string ram_and_disk(const ScheduleOptions& o, bool disk_is_limited) {
     const std::vector<Level>& all = o.levels;
     if (all.size() != 2 || all[0].tier != Tier::ram || all[1].tier != Tier::disk)
-        return o.family + " wants two levels, the first in RAM and the second on disk, came " + std::to_string(all.size()) +
+        return o.family + " wants two levels, the first in RAM and the second on disk, came " +
+               std::to_string(all.size()) +
                (all.empty() ? "" : ", the first on tier " + std::string(to_string(all[0].tier)));
     if (all[0].write != 0.0 || all[0].read != 0.0) return o.family + ": prices of RAM have no effect; leave them at 0";
     if (disk_is_limited && (all[1].write != 0.0 || all[1].read != 0.0))
         return o.family + ": prices have no effect; leave them at 0, or take multistage";
-    if (!disk_is_limited && all[1].slots != -1) return o.family + ": the disk has no limit here; give its slots as -1, or take multistage";
+    if (!disk_is_limited && all[1].slots != -1)
+        return o.family + ": the disk has no limit here; give its slots as -1, or take multistage";
     return {};
 }
 
 constexpr std::array families{
-    Family{"store_all", steps | needs_state, false, {}, [](const ScheduleOptions&) { return std::string(); },
+    Family{"store_all",
+           steps | needs_state,
+           false,
+           {},
+           [](const ScheduleOptions&) { return std::string(); },
            [](const ScheduleOptions& o) { return store_all(o.steps, o.needs_state); }},
     Family{"revolve", steps | slots | needs_state | first | align | ram_slots, false, revolve_rules,
            [](const ScheduleOptions& o) {
                const auto rule = chosen<AdvanceRule>(o.rule, revolve_rules);
-               if (o.align != 0 && rule != AdvanceRule::aligned) return std::string("revolve: align has no effect without rule aligned; leave it out");
+               if (o.align != 0 && rule != AdvanceRule::aligned)
+                   return std::string("revolve: align has no effect without rule aligned; leave it out");
                if (o.ram_slots != -1 && rule != AdvanceRule::fewest_disk)
                    return std::string("revolve: ram_slots have no effect without rule fewest_disk; leave them out");
                return revolve_options(o).problem();
            },
            [](const ScheduleOptions& o) { return revolve(revolve_options(o)); }},
-    Family{"periodic", steps | period | needs_state, false, {},
+    Family{"periodic",
+           steps | period | needs_state,
+           false,
+           {},
            [](const ScheduleOptions& o) {
-               return o.period < 1 ? "periodic: period must be 1 or more, came " + std::to_string(o.period) : std::string();
+               return o.period < 1 ? "periodic: period must be 1 or more, came " + std::to_string(o.period)
+                                   : std::string();
            },
            [](const ScheduleOptions& o) { return periodic(o.steps, o.period, o.needs_state); }},
-    Family{"segments", steps | period | in_segments | depth | needs_state, false, {},
+    Family{"segments",
+           steps | period | in_segments | depth | needs_state,
+           false,
+           {},
            [](const ScheduleOptions& o) { return segments_options(o).problem(); },
            [](const ScheduleOptions& o) { return segments(segments_options(o)); }},
     Family{"mixed", steps | slots | tape_units | restart | needs_state, false, mixed_rules,
            [](const ScheduleOptions& o) { return mixed_options(o).problem(); },
            [](const ScheduleOptions& o) { return mixed(mixed_options(o)); }},
-    Family{"nonuniform", steps | slots | costs | sizes | needs_state, false, {},
+    Family{"nonuniform",
+           steps | slots | costs | sizes | needs_state,
+           false,
+           {},
            [](const ScheduleOptions& o) {
                if (o.steps != static_cast<Index>(o.costs.size()))
-                   return "nonuniform: steps must be the number of costs, came " + std::to_string(o.steps) + " steps and " +
-                          std::to_string(o.costs.size()) + " costs";
+                   return "nonuniform: steps must be the number of costs, came " + std::to_string(o.steps) +
+                          " steps and " + std::to_string(o.costs.size()) + " costs";
                return nonuniform_options(o).problem();
            },
            [](const ScheduleOptions& o) { return nonuniform(nonuniform_options(o)); }},
@@ -245,7 +263,8 @@ constexpr std::array families{
     Family{"multistage", steps | levels | prices | needs_state, false, reads_rules,
            [](const ScheduleOptions& o) {
                if (!o.rule.empty() && (o.levels.empty() || o.levels.back().slots != -1))
-                   return std::string("multistage: rule has no effect unless the last level has no limit; leave it out");
+                   return std::string(
+                       "multistage: rule has no effect unless the last level has no limit; leave it out");
                return multistage_options(o).problem();
            },
            [](const ScheduleOptions& o) { return multistage(multistage_options(o)); }},
@@ -255,7 +274,10 @@ constexpr std::array families{
                return tiered_revolve_options(o).problem();
            },
            [](const ScheduleOptions& o) { return tiered_revolve(tiered_revolve_options(o)); }},
-    Family{"periodic_disk", steps | period | levels | prices | needs_state, false, {},
+    Family{"periodic_disk",
+           steps | period | levels | prices | needs_state,
+           false,
+           {},
            [](const ScheduleOptions& o) {
                if (std::string why = ram_and_disk(o, false); !why.empty()) return why;
                return periodic_disk_options(o).problem();
@@ -264,15 +286,22 @@ constexpr std::array families{
     Family{"two_level", slots | period | needs_state, true, sweep_rules,
            [](const ScheduleOptions& o) { return two_level_options(o).problem(); },
            [](const ScheduleOptions& o) { return two_level(two_level_options(o)); }},
-    Family{"optimal_chain", steps | chain | needs_state, false, {},
+    Family{"optimal_chain",
+           steps | chain | needs_state,
+           false,
+           {},
            [](const ScheduleOptions& o) {
                if (o.steps != o.chain.links())
-                   return "optimal_chain: steps must be the number of links in chain, came " + std::to_string(o.steps) + " steps and " +
-                          std::to_string(o.chain.links()) + " links";
+                   return "optimal_chain: steps must be the number of links in chain, came " + std::to_string(o.steps) +
+                          " steps and " + std::to_string(o.chain.links()) + " links";
                return optimal_chain_options(o).problem();
            },
            [](const ScheduleOptions& o) { return optimal_chain(optimal_chain_options(o)); }},
-    Family{"forward_only", steps | loss | needs_state, false, {}, [](const ScheduleOptions&) { return std::string(); },
+    Family{"forward_only",
+           steps | loss | needs_state,
+           false,
+           {},
+           [](const ScheduleOptions&) { return std::string(); },
            [](const ScheduleOptions& o) { return forward_only(o.steps, o.loss); }},
 };
 
@@ -353,8 +382,10 @@ std::string ScheduleOptions::problem() const {
     if (const char* const unused = unused_option(*this, *known))
         return std::string("option ") + unused + " is not used by family " + family + "; leave it out";
     if (steps < 0) return family + ": steps must be 0 or more, came " + std::to_string(steps);
-    if (!rule_named(rule, known->rules)) return family + ": rule '" + rule + "' is not known; give one of " + names_of(known->rules);
-    if (!rule_named(first, first_states)) return family + ": first '" + first + "' is not known; give one of " + names_of(first_states);
+    if (!rule_named(rule, known->rules))
+        return family + ": rule '" + rule + "' is not known; give one of " + names_of(known->rules);
+    if (!rule_named(first, first_states))
+        return family + ": first '" + first + "' is not known; give one of " + names_of(first_states);
     return known->problem(*this);
 }
 

@@ -3,8 +3,8 @@
 #define BOOST_TEST_MODULE chain_counts
 #include "support/unit_test.hpp"
 
-#include "backsweep/chain/execution.hpp"
 #include "backsweep/base/error.hpp"
+#include "backsweep/chain/execution.hpp"
 #include "backsweep/schedule/ended.hpp"
 #include "backsweep/schedule/forward_only.hpp"
 #include "backsweep/schedule/prediction.hpp"
@@ -124,7 +124,8 @@ BOOST_AUTO_TEST_CASE(a_counting_link_sees_what_is_predicted) {
                     const Play play = predict(options, n, {.ending = ending});
                     Counting chain(inner);
                     RamStore disk;
-                    Execution run(chain, std::make_unique<Ended>(make_schedule(options), n, open ? ending : Ending::closed));
+                    Execution run(chain,
+                                  std::make_unique<Ended>(make_schedule(options), n, open ? ending : Ending::closed));
                     run.use(Tier::disk, disk);
                     chain.restart();
                     run.forward();

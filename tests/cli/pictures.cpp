@@ -29,7 +29,8 @@ std::pair<ScheduleOptions, std::string> example(const std::string& family) {
     if (family == "segments") return o.segments = 3, o.depth = 2, std::pair{o, "segments, 3 cut into 3 each"};
     if (family == "mixed") return o.slots = 4, o.tape_units = 2, std::pair{o, "mixed, 4 units, a tape takes 2"};
     if (family == "online") return o.slots = 4, std::pair{o, "online, 4 slots, the end told one link ahead"};
-    if (family == "two_level") return o.period = 8, o.slots = 2, std::pair{o, "two_level, every 8 links on disk, 2 slots in RAM"};
+    if (family == "two_level")
+        return o.period = 8, o.slots = 2, std::pair{o, "two_level, every 8 links on disk, 2 slots in RAM"};
     if (family == "nonuniform") {
         o.slots = 4;
         for (Index i = 0; i < links; ++i) o.costs.push_back(i < 10 ? 5.0 : 1.0);
@@ -73,7 +74,8 @@ BOOST_AUTO_TEST_CASE(every_family_has_its_picture) {
         const fs::path file = source_dir() / "docs/schedules" / (family + ".svg");
         if (write) write_file(file, svg);
         BOOST_TEST(text_of_file(file) == svg, file << " is not today's; draw it with BACKSWEEP_WRITE_PICTURES=1");
-        BOOST_TEST(text_of_file(source_dir() / "docs/schedules.md").find("schedules/" + family + ".svg") != std::string::npos,
-                   "docs/schedules.md does not show " << family);
+        BOOST_TEST(
+            text_of_file(source_dir() / "docs/schedules.md").find("schedules/" + family + ".svg") != std::string::npos,
+            "docs/schedules.md does not show " << family);
     }
 }

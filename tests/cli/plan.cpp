@@ -49,7 +49,8 @@ void refused(const std::vector<std::string>& words, const char* says) {
 Action action_of(const json& line) {
     static const std::map<std::string, Verb> verbs = [] {
         std::map<std::string, Verb> all;
-        for (int v = 0; v <= static_cast<int>(Verb::done); ++v) all[to_string(static_cast<Verb>(v))] = static_cast<Verb>(v);
+        for (int v = 0; v <= static_cast<int>(Verb::done); ++v)
+            all[to_string(static_cast<Verb>(v))] = static_cast<Verb>(v);
         return all;
     }();
     const auto slot = [&](const char* key) {
@@ -59,7 +60,11 @@ Action action_of(const json& line) {
             if (line.at(key).at("tier") == to_string(tier)) s.tier = tier;
         return s;
     };
-    return {verbs.at(line.at("verb")), slot("from"), slot("to"), 0, {line.at("first").get<Index>(), line.at("last").get<Index>()}};
+    return {verbs.at(line.at("verb")),
+            slot("from"),
+            slot("to"),
+            0,
+            {line.at("first").get<Index>(), line.at("last").get<Index>()}};
 }
 
 Index count(const std::string& text, const std::string& what) {
@@ -104,8 +109,8 @@ BOOST_AUTO_TEST_CASE(slots_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(bytes_and_a_disk) {
-    const json rows = rows_of({"--steps", "400", "--memory", "100kB", "--state-bytes", "10kB", "--tape-bytes", "25kB", "--disk", "70kB",
-                               "--costs", "reverse=2,disk-write=3,disk-read=1.5"});
+    const json rows = rows_of({"--steps", "400", "--memory", "100kB", "--state-bytes", "10kB", "--tape-bytes", "25kB",
+                               "--disk", "70kB", "--costs", "reverse=2,disk-write=3,disk-read=1.5"});
     for (const json& row : rows) {
         BOOST_TEST_CONTEXT(row.dump(1)) {
             const json& ram = row.at("peak").at("ram");
@@ -120,7 +125,8 @@ BOOST_AUTO_TEST_CASE(bytes_and_a_disk) {
             BOOST_CHECK_EQUAL(row.at("time").get<double>(), foretold);
         }
     }
-    for (const char* family : {"revolve", "mixed", "online", "multistage", "tiered_revolve"}) BOOST_TEST(row_named(rows, family), family);
+    for (const char* family : {"revolve", "mixed", "online", "multistage", "tiered_revolve"})
+        BOOST_TEST(row_named(rows, family), family);
     BOOST_TEST_REQUIRE(row_named(rows, "multistage"));
     const double staged = row_named(rows, "multistage")->at("time").get<double>();
     BOOST_TEST(staged < row_named(rows, "revolve")->at("time").get<double>());
@@ -141,7 +147,8 @@ BOOST_AUTO_TEST_CASE(actions_are_the_stream) {
     for (const char* family : {"revolve", "mixed", "online", "multistage"}) {
         const Scratch scratch;
         std::vector<std::string> words{"plan", "--steps", "23", "--slots", "3", "--schedule", family, "--actions"};
-        if (std::string_view(family) == "multistage") words.insert(words.end(), {"--disk-slots", "2", "--costs", "disk-write=0.5,disk-read=0.5"});
+        if (std::string_view(family) == "multistage")
+            words.insert(words.end(), {"--disk-slots", "2", "--costs", "disk-write=0.5,disk-read=0.5"});
         const Answer text = run_program(words, scratch.path());
         words.push_back("--json");
         const Answer lines = run_program(words, scratch.path());
@@ -163,7 +170,8 @@ BOOST_AUTO_TEST_CASE(actions_are_the_stream) {
 
 BOOST_AUTO_TEST_CASE(a_picture_shows_every_action) {
     const Scratch scratch;
-    const Answer answer = run_program({"plan", "--steps", "10", "--slots", "3", "--schedule", "revolve", "--plot", "small.svg"}, scratch.path());
+    const Answer answer = run_program(
+        {"plan", "--steps", "10", "--slots", "3", "--schedule", "revolve", "--plot", "small.svg"}, scratch.path());
     BOOST_CHECK_EQUAL(answer.code, 0);
     const std::string svg = text_of_file(scratch.path() / "small.svg");
     const Play play = referee(*revolve(10, 3), 10);
@@ -172,9 +180,15 @@ BOOST_AUTO_TEST_CASE(a_picture_shows_every_action) {
     BOOST_CHECK_EQUAL(lines_of(svg, "ram"), play.saves);
     BOOST_CHECK_EQUAL(lines_of(svg, "disk"), 0);
     BOOST_TEST(svg.find("10 steps: revolve, slots 3") != std::string::npos);
-    run_program({"plan", "--steps", "10", "--slots", "3", "--disk-slots", "2", "--schedule", "tiered_revolve", "--plot", "disk.svg"}, scratch.path());
+    run_program({"plan", "--steps", "10", "--slots", "3", "--disk-slots", "2", "--schedule", "tiered_revolve", "--plot",
+                 "disk.svg"},
+                scratch.path());
     BOOST_TEST(lines_of(text_of_file(scratch.path() / "disk.svg"), "disk") > 0);
-    BOOST_CHECK_EQUAL(run_program({"plan", "--steps", "10000", "--slots", "20", "--schedule", "revolve", "--plot", "large.svg"}, scratch.path()).code, 0);
+    BOOST_CHECK_EQUAL(
+        run_program({"plan", "--steps", "10000", "--slots", "20", "--schedule", "revolve", "--plot", "large.svg"},
+                    scratch.path())
+            .code,
+        0);
     const std::string large = text_of_file(scratch.path() / "large.svg");
     BOOST_TEST(large.size() < 2'000'000u);
     BOOST_TEST(lines_of(large, "advance") > 100);
@@ -191,7 +205,8 @@ BOOST_AUTO_TEST_CASE(wrong_words) {
     refused({"--steps", "5", "--slots", "2", "--costs", "advance"}, "--costs wants name=number");
     refused({"--steps", "5", "--slots", "2", "--costs", "advance=nan"}, "--costs wants name=number");
     refused({"--steps", "5", "--slots", "2", "--costs", "advances=1"}, "got 'advances=1'");
-    refused({"--steps", "5", "--slots", "2", "--schedule", "revolver"}, "--schedule: within these limits there are: store_all, revolve, mixed, online");
+    refused({"--steps", "5", "--slots", "2", "--schedule", "revolver"},
+            "--schedule: within these limits there are: store_all, revolve, mixed, online");
     refused({"--measure", "3", "--steps", "5"}, "--measure and --set have no effect without a configuration");
     refused({"--graph", "none.json", "--memory", "5"}, "none.json");
     refused({"--graph", "none.json"}, "--graph");

@@ -34,7 +34,9 @@ ScheduleOptions of_family(const std::string& family) {
     ScheduleOptions o;
     o.family = family;
     if (!is_open_ended(family)) o.steps = 23;
-    if (family == "revolve" || family == "mixed" || family == "nonuniform" || family == "online" || family == "two_level") o.slots = 3;
+    if (family == "revolve" || family == "mixed" || family == "nonuniform" || family == "online" ||
+        family == "two_level")
+        o.slots = 3;
     if (family == "periodic" || family == "two_level" || family == "periodic_disk") o.period = 4;
     if (family == "segments") o.segments = 4;
     if (family == "mixed") o.tape_units = 2;
@@ -103,12 +105,16 @@ BOOST_AUTO_TEST_CASE(the_newer_families_are_their_typed_functions) {
     o.rule = "aligned";
     o.align = 4;
     o.first = "external";
-    same_counts(o, *revolve(RevolveOptions{.steps = 23, .slots = 3, .rule = AdvanceRule::aligned, .first = FirstState::external, .align = 4}));
+    same_counts(o,
+                *revolve(RevolveOptions{
+                    .steps = 23, .slots = 3, .rule = AdvanceRule::aligned, .first = FirstState::external, .align = 4}));
     o = of_family("revolve");
     o.rule = "fewest_disk";
     o.first = "live";
     o.ram_slots = 1;
-    same_counts(o, *revolve(RevolveOptions{.steps = 23, .slots = 3, .rule = AdvanceRule::fewest_disk, .first = FirstState::live, .ram = 1}));
+    same_counts(o,
+                *revolve(RevolveOptions{
+                    .steps = 23, .slots = 3, .rule = AdvanceRule::fewest_disk, .first = FirstState::live, .ram = 1}));
     o = of_family("segments");
     o.depth = 2;
     same_counts(o, *segments({.steps = 23, .segments = 4, .levels = 2}));
@@ -139,7 +145,8 @@ BOOST_AUTO_TEST_CASE(the_newer_families_are_their_typed_functions) {
     same_counts(o, *tiered_revolve({.steps = 23, .ram_slots = 2, .disk_slots = 1, .rule = SweepRule::maximum}));
     o = of_family("periodic_disk");
     o.reverse_cost = 4.0;
-    same_counts(o, *periodic_disk({.steps = 23, .ram_slots = 2, .write = 3.0, .read = 2.0, .reverse = 4.0, .period = 4}));
+    same_counts(o,
+                *periodic_disk({.steps = 23, .ram_slots = 2, .write = 3.0, .read = 2.0, .reverse = 4.0, .period = 4}));
     o = of_family("two_level");
     same_counts(o, *two_level({.period = 4, .extra_slots = 3}), Ending::late);
     o = of_family("optimal_chain");
@@ -155,7 +162,9 @@ BOOST_AUTO_TEST_CASE(an_option_that_the_family_does_not_use_is_refused_by_name) 
     } options[] = {
         {"slots", {"revolve", "mixed", "nonuniform", "online", "two_level"}, [](ScheduleOptions& o) { o.slots = 5; }},
         {"period", {"periodic", "segments", "periodic_disk", "two_level"}, [](ScheduleOptions& o) { o.period = 5; }},
-        {"rule", {"revolve", "mixed", "online", "multistage", "tiered_revolve", "two_level"}, [](ScheduleOptions& o) { o.rule = "longest"; }},
+        {"rule",
+         {"revolve", "mixed", "online", "multistage", "tiered_revolve", "two_level"},
+         [](ScheduleOptions& o) { o.rule = "longest"; }},
         {"loss", {"forward_only"}, [](ScheduleOptions& o) { o.loss = false; }},
         {"first", {"revolve"}, [](ScheduleOptions& o) { o.first = "live"; }},
         {"align", {"revolve"}, [](ScheduleOptions& o) { o.align = 2; }},
@@ -172,8 +181,8 @@ BOOST_AUTO_TEST_CASE(an_option_that_the_family_does_not_use_is_refused_by_name) 
         {"chain", {"optimal_chain"}, [](ScheduleOptions& o) { o.chain.forward_time = {1.0}; }},
         {"budget", {"optimal_chain"}, [](ScheduleOptions& o) { o.budget = 7; }},
         {"needs_state",
-         {"store_all", "revolve", "periodic", "segments", "mixed", "nonuniform", "online", "multistage", "tiered_revolve",
-          "periodic_disk", "two_level", "optimal_chain", "forward_only"},
+         {"store_all", "revolve", "periodic", "segments", "mixed", "nonuniform", "online", "multistage",
+          "tiered_revolve", "periodic_disk", "two_level", "optimal_chain", "forward_only"},
          [](ScheduleOptions& o) { o.needs_state = true; }},
     };
     BOOST_CHECK_EQUAL(schedule_families().size(), 13u);
@@ -236,8 +245,10 @@ BOOST_AUTO_TEST_CASE(wrong_values) {
     options.period = 0;
     refused(options, "periodic: period must be 1 or more, came 0");
     options = of_family("revolver");
-    refused(options, "family 'revolver' is not known; give one of store_all, revolve, periodic, segments, mixed, nonuniform, online, multistage, "
-                     "tiered_revolve, periodic_disk, two_level, optimal_chain, forward_only");
+    refused(options,
+            "family 'revolver' is not known; give one of store_all, revolve, periodic, segments, mixed, nonuniform, "
+            "online, multistage, "
+            "tiered_revolve, periodic_disk, two_level, optimal_chain, forward_only");
 }
 
 BOOST_AUTO_TEST_CASE(closed_schedules_refuse_finish) {

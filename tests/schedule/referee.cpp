@@ -134,7 +134,8 @@ BOOST_AUTO_TEST_CASE(limits_on_slots) {
     Script script({emit::save(0, ram(5)), emit::advance(0, 1), emit::save(1, ram(9))});
     Limits limits;
     limits.slots[static_cast<std::size_t>(Tier::ram)] = 1;
-    BOOST_CHECK_EXCEPTION(referee(script, 3, {}, {.limits = limits}), ScheduleError, says("tier ram may use 1 slots at once"));
+    BOOST_CHECK_EXCEPTION(referee(script, 3, {}, {.limits = limits}), ScheduleError,
+                          says("tier ram may use 1 slots at once"));
 }
 
 BOOST_AUTO_TEST_CASE(working_state) {
@@ -245,7 +246,9 @@ BOOST_AUTO_TEST_CASE(done_is_for_ever) {
 
 BOOST_AUTO_TEST_CASE(prices_of_a_play) {
     // Every price is a power of two apart, so that the sum shows which were paid how often.
-    const auto by_link = [](double price) { return [price](Index link) { return price * static_cast<double>(1 + link); }; };
+    const auto by_link = [](double price) {
+        return [price](Index link) { return price * static_cast<double>(1 + link); };
+    };
     Machine machine;
     machine.costs.advance = by_link(1.0);
     machine.costs.record = by_link(64.0);
@@ -271,7 +274,8 @@ BOOST_AUTO_TEST_CASE(uniform_prices_and_sizes_need_no_walk_along_the_links) {
         walks.costs.advance = [](Index) { return 0.1; };
         jumps = walks;
         jumps.sizes.uniform = jumps.costs.uniform = true;
-        const Play slow = referee(*revolve(steps, 2), steps, {}, walks), fast = referee(*revolve(steps, 2), steps, {}, jumps);
+        const Play slow = referee(*revolve(steps, 2), steps, {}, walks),
+                   fast = referee(*revolve(steps, 2), steps, {}, jumps);
         BOOST_CHECK_EQUAL(slow.peak_total, fast.peak_total);
         BOOST_TEST(std::abs(slow.cost - fast.cost) <= 1e-12 * slow.cost);
     }
@@ -290,7 +294,8 @@ BOOST_AUTO_TEST_CASE(bytes_of_a_tier_are_limited) {
     machine.sizes.state = [](Index step) { return 10 + step; };
     machine.limits.bytes[static_cast<std::size_t>(Tier::ram)] = 21;
     Script fits({emit::save(0, ram(0)), emit::advance(0, 1), emit::save(1, ram(1)), emit::drop_state(1, ram(1)),
-                 emit::record(1), emit::turn(2), emit::reverse(1), emit::take(0, ram(0)), emit::tape(0), emit::reverse(0)});
+                 emit::record(1), emit::turn(2), emit::reverse(1), emit::take(0, ram(0)), emit::tape(0),
+                 emit::reverse(0)});
     BOOST_CHECK_EQUAL(referee(fits, 2, {}, machine).peak_bytes[2], 21);
     machine.limits.bytes[static_cast<std::size_t>(Tier::ram)] = 20;
     fits.rewind();
@@ -302,11 +307,15 @@ BOOST_AUTO_TEST_CASE(peak_of_everything_alive) {
     // A chain of two links, its sizes all different: states 1, 10, 100; tapes 1000, 2000; adjoints 4, 40, 400.
     Machine machine;
     machine.needs_state = true;
-    machine.sizes.state = [](Index step) { return std::vector<std::int64_t>{1, 10, 100}.at(static_cast<std::size_t>(step)); };
+    machine.sizes.state = [](Index step) {
+        return std::vector<std::int64_t>{1, 10, 100}.at(static_cast<std::size_t>(step));
+    };
     machine.sizes.tape = [](Index link) { return 1000 * (1 + link); };
-    machine.sizes.adjoint = [](Index step) { return std::vector<std::int64_t>{4, 40, 400}.at(static_cast<std::size_t>(step)); };
-    const Actions actions{emit::save(0, ram(0)), emit::advance(0, 1), emit::save(1, ram(1)), emit::record(1),
-                          emit::turn(2),         emit::take(1, ram(1)), emit::reverse(1),    emit::take(0, ram(0)),
+    machine.sizes.adjoint = [](Index step) {
+        return std::vector<std::int64_t>{4, 40, 400}.at(static_cast<std::size_t>(step));
+    };
+    const Actions actions{emit::save(0, ram(0)), emit::advance(0, 1),   emit::save(1, ram(1)), emit::record(1),
+                          emit::turn(2),         emit::take(1, ram(1)), emit::reverse(1),      emit::take(0, ram(0)),
                           emit::tape(0),         emit::reverse(0)};
     const auto peak = [&] {
         Script script(actions);
@@ -317,9 +326,13 @@ BOOST_AUTO_TEST_CASE(peak_of_everything_alive) {
     // The tape holds x_2; at the reverse x_0 is kept, x_1 at work, both adjoints.
     machine.sizes.tape_holds_state = true;
     BOOST_CHECK_EQUAL(peak(), 1 + 10 + 2000 + 400 + 40);
-    machine.sizes.overhead = [](Verb verb, Index link) -> std::int64_t { return verb == Verb::advance && link == 0 ? 5000 : 0; };
+    machine.sizes.overhead = [](Verb verb, Index link) -> std::int64_t {
+        return verb == Verb::advance && link == 0 ? 5000 : 0;
+    };
     BOOST_CHECK_EQUAL(peak(), 1 + 10 + 5000);  // x_0 is at work and kept: once
-    machine.sizes.overhead = [](Verb verb, Index link) -> std::int64_t { return verb == Verb::reverse && link == 0 ? 5000 : 0; };
+    machine.sizes.overhead = [](Verb verb, Index link) -> std::int64_t {
+        return verb == Verb::reverse && link == 0 ? 5000 : 0;
+    };
     BOOST_CHECK_EQUAL(peak(), 1 + 1000 + 40 + 4 + 5000);
 }
 

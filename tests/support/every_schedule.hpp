@@ -24,8 +24,8 @@ struct Named {
     std::unique_ptr<Schedule> schedule;
 };
 
-/// store_all; every_family; revolve with 1, 2, 3, 5, n slots by each rule; periodic with period 1, 3, n; some of them partly on disk:
-/// an Execution needs a store for Tier::disk.
+/// store_all; every_family; revolve with 1, 2, 3, 5, n slots by each rule; periodic with period 1, 3, n; some of them
+/// partly on disk: an Execution needs a store for Tier::disk.
 inline std::vector<Named> every_schedule(Index steps, bool needs_state = false) {
     std::vector<Named> all;
     all.push_back({"store_all", store_all(steps, needs_state)});
@@ -43,7 +43,8 @@ inline std::vector<Named> every_schedule(Index steps, bool needs_state = false) 
         for (const Ending ending : {Ending::late, Ending::met, Ending::ahead}) {
             const bool open = is_open_ended(o.family);
             if (!open && ending != Ending::late) continue;
-            if (open && ending == Ending::late && steps == 0) continue;  // the first state is saved before the end is met
+            if (open && ending == Ending::late && steps == 0)
+                continue;  // the first state is saved before the end is met
             all.push_back({o.family, std::make_unique<Ended>(make_schedule(o), steps, open ? ending : Ending::closed)});
         }
     }

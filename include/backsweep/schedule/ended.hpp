@@ -6,9 +6,9 @@
 
 namespace backsweep {
 
-/// The stream of `schedule` for a chain of `steps` links: finish() is called as `ending` says, and an advance beyond the
-/// end is cut or left out. Closed schedules pass unchanged. The schedule stands at its beginning; given by reference it is
-/// the caller's and outlives this.
+/// The stream of `schedule` for a chain of `steps` links: finish() is called as `ending` says, and an advance beyond
+/// the end is cut or left out. Closed schedules pass unchanged. The schedule stands at its beginning; given by
+/// reference it is the caller's and outlives this.
 class BACKSWEEP_API Ended final : public Schedule {
 public:
     Ended(Schedule& schedule, Index steps, Ending ending);

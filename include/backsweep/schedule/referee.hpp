@@ -16,12 +16,14 @@ inline constexpr std::size_t tier_count = 4;
 
 /// Sizes that the referee adds up, in bytes; empty functions count nothing.
 struct Sizes {
-    std::function<std::int64_t(Index step)> state{};                ///< bytes of x_step
-    std::function<std::int64_t(Index link)> tape{};                 ///< bytes of the tape of a link
-    std::function<std::int64_t(Index step)> adjoint{};              ///< bytes of the adjoint of x_step
-    std::function<std::int64_t(Verb verb, Index link)> overhead{};  ///< beside these while advance, record or reverse runs
-    bool tape_holds_state = false;  ///< the tape of a link holds the state behind it, which then takes no bytes of its own
-    bool uniform = false;           ///< the functions do not depend on step or link: an advance is weighed once
+    std::function<std::int64_t(Index step)> state{};    ///< bytes of x_step
+    std::function<std::int64_t(Index link)> tape{};     ///< bytes of the tape of a link
+    std::function<std::int64_t(Index step)> adjoint{};  ///< bytes of the adjoint of x_step
+    std::function<std::int64_t(Verb verb, Index link)>
+        overhead{};  ///< beside these while advance, record or reverse runs
+    bool tape_holds_state =
+        false;             ///< the tape of a link holds the state behind it, which then takes no bytes of its own
+    bool uniform = false;  ///< the functions do not depend on step or link: an advance is weighed once
 };
 
 /// What may be used at most; -1 is no limit.
@@ -53,8 +55,8 @@ struct Machine {
     Sizes sizes{};
     Limits limits{};
     Costs costs{};
-    bool needs_state = false;         ///< a reverse reads the state before its link
-    bool reverses = true;             ///< every link is to be reversed (false for forward_only)
+    bool needs_state = false;  ///< a reverse reads the state before its link
+    bool reverses = true;      ///< every link is to be reversed (false for forward_only)
     Ending ending = Ending::closed;
 };
 

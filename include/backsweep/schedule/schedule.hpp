@@ -44,22 +44,25 @@ public:
 struct BACKSWEEP_API ScheduleOptions {
     std::string family = "revolve";  ///< one of schedule_families()
     Index steps = 0;                 ///< links of the chain, >= 0; open-ended families take none
-    Index slots = 0;   ///< revolve, nonuniform, online: states that may be kept; mixed: units; two_level: RAM slots beside
-    Index period = 0;  ///< periodic, periodic_disk (0: the best), two_level: links between kept states; segments: length
+    Index slots =
+        0;  ///< revolve, nonuniform, online: states that may be kept; mixed: units; two_level: RAM slots beside
+    Index period =
+        0;  ///< periodic, periodic_disk (0: the best), two_level: links between kept states; segments: length
     std::string rule{};        ///< which of several ways of the family; empty: the first one that its header names
     bool loss = true;          ///< forward_only: record and drop every link (loss wanted) or only advance
     bool needs_state = false;  ///< the chain's reverse reads the state before the link (Chain::needs_state)
 
-    std::string first{};         ///< revolve: where x_0 lies (in_slot, external, live)
-    Index align = 0;             ///< revolve, rule aligned: kept states lie on multiples of this where an optimum does
-    Index ram_slots = -1;        ///< revolve, rule fewest_disk: kept states that lie in RAM, the others on disk
-    Index segments = 0;          ///< segments: how many
-    Index depth = 0;             ///< segments: how often segments are cut again; 0 stands for 1
-    Index tape_units = 0;        ///< mixed: what a tape takes where a state takes 1; 0 stands for 1
-    bool restart = false;        ///< mixed: the chain gives the state behind a link out of its tape
+    std::string first{};          ///< revolve: where x_0 lies (in_slot, external, live)
+    Index align = 0;              ///< revolve, rule aligned: kept states lie on multiples of this where an optimum does
+    Index ram_slots = -1;         ///< revolve, rule fewest_disk: kept states that lie in RAM, the others on disk
+    Index segments = 0;           ///< segments: how many
+    Index depth = 0;              ///< segments: how often segments are cut again; 0 stands for 1
+    Index tape_units = 0;         ///< mixed: what a tape takes where a state takes 1; 0 stands for 1
+    bool restart = false;         ///< mixed: the chain gives the state behind a link out of its tape
     std::vector<Level> levels{};  ///< multistage, tiered_revolve, periodic_disk: where states may lie, fastest first
-    double advance_cost = 1.0;   ///< multistage, periodic_disk: price of advancing a link, in the unit of the levels' prices
-    double reverse_cost = 1.0;   ///< the same of recording and reversing one
+    double advance_cost =
+        1.0;  ///< multistage, periodic_disk: price of advancing a link, in the unit of the levels' prices
+    double reverse_cost = 1.0;    ///< the same of recording and reversing one
     std::vector<double> costs{};  ///< nonuniform: of advancing each link
     std::vector<Index> sizes{};   ///< nonuniform: of x_0 to x_{n-1}; empty: 1 each
     ChainCosts chain{};           ///< optimal_chain: times and bytes

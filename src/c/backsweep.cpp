@@ -304,6 +304,9 @@ std::array<backsweep_callback, static_cast<std::size_t>(Verb::done)> by_verb(con
     return calls;
 }
 
+/// Of a long stream only so much is looked through for verbs without a callback; it has met them all by then.
+constexpr int rehearsed_actions = 100000;
+
 /// Plays from the beginning; the schedule is back there afterwards, after an error too.
 template <class Body>
 auto rehearse(backsweep_schedule& handle, Body&& body) {
@@ -387,11 +390,12 @@ int backsweep_run(backsweep_schedule* schedule, const backsweep_callbacks* callb
         };
         if (!handle.begun && !handle.open_ended && std::find(calls.begin(), calls.end(), nullptr) != calls.end()) {
             rehearse(handle, [&] {
-                for (;;) {
+                for (int k = 0; k < rehearsed_actions; ++k) {
                     const Action action = handle.schedule->next();
-                    if (action.verb == Verb::done) return true;
+                    if (action.verb == Verb::done) break;
                     call_for(action);
                 }
+                return true;
             });
         }
         const Running running(handle);
@@ -443,6 +447,8 @@ int backsweep_predict(backsweep_schedule* schedule, const backsweep_machine* mac
             refuse("machine.steps is " + std::to_string(assumed.steps) +
                    "; give the links of the chain where machine.ending is ahead, met or late, else leave it 0");
         }
+        if (handle.open_ended && !open)
+            refuse("this schedule is open-ended; give machine.ending (ahead, met or late) and machine.steps");
         const Index steps = open ? assumed.steps : handle.steps;
         if (steps > Index{1} << 62)
             refuse("a chain of " + std::to_string(steps) + " links; at most 2^62 are predicted");

@@ -5,8 +5,10 @@
 #include "backsweep/plan/plan.hpp"
 #include "backsweep/schedule/ended.hpp"
 #include "backsweep/schedule/mixed.hpp"
+#include "backsweep/schedule/periodic_disk.hpp"
 #include "backsweep/schedule/prediction.hpp"
 #include "backsweep/schedule/revolve.hpp"
+#include "backsweep/schedule/tiered_revolve.hpp"
 #include "backsweep/train/durable_file.hpp"
 #include "cli/config.hpp"
 #include "cli/plot.hpp"
@@ -16,11 +18,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace backsweep::cli {
 
@@ -43,6 +45,8 @@ Prices prices_from(const std::string& text) {
         {"disk-read", &prices.disk_read},
     };
     std::string_view rest = text;
+    if (text.ends_with(',')) throw InvalidArgument("--costs ends in a comma; give name=number pairs");
+    std::vector<std::string_view> seen;
     while (!rest.empty()) {
         const std::string_view item = rest.substr(0, rest.find(','));
         rest.remove_prefix(std::min(rest.size(), item.size() + 1));
@@ -63,6 +67,9 @@ Prices prices_from(const std::string& text) {
                 "--costs wants name=number pairs such as advance=1,disk-write=5 (names: {}; numbers >= 0), got '{}'",
                 names, item));
         }
+        if (std::find(seen.begin(), seen.end(), name) != seen.end())
+            throw InvalidArgument(fmt::format("--costs gives {} twice; give it once", name));
+        seen.push_back(name);
         *found->second = value;
     }
     return prices;
@@ -73,11 +80,14 @@ struct Question {
     Index steps = 0;
     bool bytes = false;  ///< sizes were given; else a state and a tape count 1
     std::int64_t state = 1, tape = 1;
-    std::int64_t ram = -1;   ///< all that is alive but the adjoint, or (counts) what slots hold; -1: no limit
-    std::int64_t room = -1;  ///< of that, what slots may hold
-    Index disk_slots = 0;    ///< -1: no limit
+    std::int64_t memory = -1;  ///< of all that is alive but the adjoint; -1: not given
+    std::int64_t room = -1;    ///< what slots in RAM may hold; -1: no limit
+    Index disk_slots = 0;
     bool restart = false;
     Prices prices;
+
+    /// At work while a link is recorded: the state before it, its tape and the state behind it.
+    std::int64_t working() const { return 2 * state + tape; }
 };
 
 std::int64_t size_from(const char* argument, const std::string& words) {
@@ -85,6 +95,11 @@ std::int64_t size_from(const char* argument, const std::string& words) {
     if (bytes < 1)
         throw InvalidArgument(fmt::format("{} wants a size such as 4096 or \"2 GiB\", got '{}'", argument, words));
     return bytes;
+}
+
+void check_disk_prices(const Question& q) {
+    if (q.disk_slots == 0 && (q.prices.disk_write != 0.0 || q.prices.disk_read != 0.0))
+        throw InvalidArgument("prices of the disk have no effect without one; give --disk or --disk-slots");
 }
 
 Question question_from(const ChainArguments& a) {
@@ -102,31 +117,34 @@ Question question_from(const ChainArguments& a) {
             if (!given->empty())
                 throw InvalidArgument(
                     fmt::format("{} has no effect without --state-bytes; give the bytes of a state", name));
-        q.ram = q.room = a.slots == 0 ? -1 : a.slots;
+        if (a.slots == 0)
+            for (const auto& [name, set] :
+                 {std::pair{"--disk-slots", a.disk_slots != 0}, std::pair{"--restart", a.restart}})
+                if (set)
+                    throw InvalidArgument(fmt::format("{} has no effect without a limit in RAM; give --slots", name));
+        q.room = a.slots == 0 ? -1 : a.slots;
         q.disk_slots = a.disk_slots;
+        check_disk_prices(q);
         return q;
     }
     q.state = size_from("--state-bytes", a.state_bytes);
     q.tape = a.tape_bytes.empty() ? q.state : size_from("--tape-bytes", a.tape_bytes);
     if (a.disk_slots != 0 && !a.disk.empty())
         throw InvalidArgument("--disk and --disk-slots are two words for one limit; give one");
-    q.disk_slots = a.disk.empty() ? a.disk_slots : size_from("--disk", a.disk) / q.state;
+    q.disk_slots = a.disk_slots;
+    if (!a.disk.empty() && (q.disk_slots = size_from("--disk", a.disk) / q.state) == 0)
+        throw InvalidArgument(
+            fmt::format("--disk {} has no effect: a state takes {}", a.disk, bytes_in_words(q.state)));
+    check_disk_prices(q);
     if (a.memory.empty()) {
         if (a.slots == 0)
             throw InvalidArgument("--state-bytes has no effect without a limit; give --memory or --slots");
         q.room = a.slots * q.state;
-        q.ram = q.room + std::max(2 * q.state, q.state + q.tape);
         return q;
     }
     if (a.slots != 0) throw InvalidArgument("--memory and --slots are two words for one limit; give one");
-    q.ram = size_from("--memory", a.memory);
-    // At work: a state and the one that an advance reaches, or a state and the tape that is made.
-    q.room = q.ram - std::max(2 * q.state, q.state + q.tape);
-    if (q.room < q.state)
-        throw NoPlan(fmt::format(
-            "--memory: needs {} ({} bytes) for one slot, the working state and the working tape, "
-            "offered {} ({} bytes)",
-            bytes_in_words(q.ram - q.room + q.state), q.ram - q.room + q.state, bytes_in_words(q.ram), q.ram));
+    q.memory = size_from("--memory", a.memory);
+    q.room = std::max<std::int64_t>(0, q.memory - q.working());
     return q;
 }
 
@@ -145,29 +163,17 @@ Machine machine_for(const Question& q) {
     return m;
 }
 
-/// The largest period whose states and tapes fit: the fewest advances. 0 if none fits.
+/// The period with the fewest advances among those that fit, 0 if none does. For B blocks none has fewer advances,
+/// states or tapes than ceil(steps / B), and advances grow with B.
 Index period_within(const Question& q) {
-    if (q.room < 0) return q.steps;
-    const auto fits = [&](Index period) {
-        const Index states = (q.steps - 1) / period, tapes = std::min(period, q.steps) - 1;
-        return static_cast<double>(states) * static_cast<double>(q.state) +
-                   static_cast<double>(tapes) * static_cast<double>(q.tape) <=
-               static_cast<double>(q.room);
-    };
-    // Bytes fall and then rise with the period: the last one that fits lies behind the least, near sqrt(n state /
-    // tape).
-    const double balance =
-        std::sqrt(static_cast<double>(q.steps) * static_cast<double>(q.state) / static_cast<double>(q.tape));
-    Index least = std::clamp<Index>(static_cast<Index>(balance), 1, q.steps);
-    for (Index near = std::max<Index>(1, least - 2); near <= std::min(q.steps, least + 2) && !fits(least); ++near)
-        if (fits(near)) least = near;
-    if (!fits(least)) return 0;
-    Index most = q.steps;
-    while (least < most) {
-        const Index middle = least + (most - least + 1) / 2;
-        (fits(middle) ? least : most) = fits(middle) ? middle : middle - 1;
+    const Index most_blocks = std::min<Index>(q.steps, 1 << 20);
+    for (Index blocks = 1; blocks <= most_blocks; ++blocks) {
+        const Index period = 1 + (q.steps - 1) / blocks;
+        const double bytes = static_cast<double>((q.steps - 1) / period) * static_cast<double>(q.state) +
+                             static_cast<double>(period - 1) * static_cast<double>(q.tape);
+        if (bytes <= static_cast<double>(q.room)) return period;
     }
-    return least;
+    return 0;
 }
 
 /// One schedule of every family that the limits leave room for.
@@ -183,7 +189,7 @@ std::vector<ScheduleOptions> families_for(const Question& q) {
     if (q.room < 0) return all;  // nothing is limited: nothing can be better
     if (const Index period = period_within(q); period > 0) add("periodic").period = period;
     const Index slots = q.room / q.state;
-    const Index ram = std::min<Index>(slots, std::numeric_limits<std::int32_t>::max());
+    const Index ram = std::min({slots, q.steps, Index{std::numeric_limits<std::int32_t>::max()}});
     if (ram >= 1) {
         add("revolve").slots = ram;
         ScheduleOptions& mixed = add("mixed");
@@ -192,14 +198,15 @@ std::vector<ScheduleOptions> families_for(const Question& q) {
         mixed.restart = q.restart;
         add("online").slots = ram;
     }
-    if (q.disk_slots == 0) return all;
+    if (q.disk_slots == 0 || ram < 1) return all;
+    const Index disk = std::min({q.disk_slots, q.steps, Index{std::numeric_limits<std::int32_t>::max()}});
     const Level first{Tier::ram, ram, q.prices.ram_write, q.prices.ram_read};
-    const Level second{Tier::disk, q.disk_slots, q.prices.disk_write, q.prices.disk_read};
+    const Level second{Tier::disk, disk, q.prices.disk_write, q.prices.disk_read};
     ScheduleOptions& stages = add("multistage");
     stages.levels = {first, second};
     stages.advance_cost = q.prices.advance;
     stages.reverse_cost = q.prices.record + q.prices.reverse;
-    if (q.disk_slots > 0) add("tiered_revolve").levels = {{Tier::ram, ram}, {Tier::disk, q.disk_slots}};
+    add("tiered_revolve").levels = {{Tier::ram, ram}, {Tier::disk, disk}};
     if (first.write == 0.0 && first.read == 0.0) {
         ScheduleOptions& periodic = add("periodic_disk");
         periodic.levels = {{Tier::ram, ram}, {Tier::disk, -1, second.write, second.read}};
@@ -234,47 +241,89 @@ bool is_quick(const ScheduleOptions& o) {
     return true;
 }
 
-/// What is foretold of one schedule; nothing for those that cannot be made, or are too long to play.
-std::optional<ChainCandidate> foretold(const ScheduleOptions& options, const Question& q) {
+/// What is foretold of one schedule without playing it; nothing if there is no formula for it here.
+std::optional<ChainCandidate> by_formula(const ScheduleOptions& o, const Question& q) {
+    if (q.prices.ram_write != 0.0 || q.prices.ram_read != 0.0) return std::nullopt;
     ChainCandidate c;
-    c.schedule = options;
-    if (!is_quick(options)) return std::nullopt;
-    const auto account = [&](Index ram_states, Index ram_tapes) {
-        c.slots[0] = ram_states + ram_tapes;
-        c.bytes[0] = ram_states * q.state + ram_tapes * q.tape;
+    const auto account = [&](std::size_t at, Index states, Index tapes) {
+        c.slots[at] = states + tapes;
+        c.bytes[at] = states * q.state + tapes * q.tape;
     };
-    c.recorded = q.steps;
-    if (q.steps > longest_play) {
-        if (q.prices.ram_write != 0.0 || q.prices.ram_read != 0.0) return std::nullopt;
-        if (options.family == "store_all") {
-            account(0, q.steps - 1);
-        } else if (options.family == "periodic") {
-            const Index states = (q.steps - 1) / options.period;
-            c.advances = states * options.period;
-            account(states, options.period - 1);
-        } else if (options.family == "revolve") {
-            c.advances = revolve_advances(q.steps, options.slots);
-            account(std::min(options.slots, q.steps - 1), 0);
-        } else {
-            return std::nullopt;
-        }
-        c.time = static_cast<double>(c.advances) * q.prices.advance +
-                 static_cast<double>(c.recorded) * (q.prices.record + q.prices.reverse);
+    if (o.family == "store_all") {
+        account(0, 0, q.steps - 1);
+    } else if (o.family == "periodic") {
+        // The last block stands on all kept states, the one below it on one less and its own tapes.
+        const Index states = (q.steps - 1) / o.period, last = q.steps - states * o.period;
+        c.advances = states * o.period;
+        account(0, states, last - 1);
+        if (states > 0 && (states - 1) * q.state + (o.period - 1) * q.tape > c.bytes[0])
+            account(0, states - 1, o.period - 1);
+    } else if (o.family == "revolve") {
+        c.advances = revolve_advances(q.steps, o.slots);
+        account(0, std::min(o.slots, q.steps - 1), 0);
+    } else if (o.family == "tiered_revolve") {
+        const TieredRevolveCounts counts =
+            tiered_revolve_counts({.steps = q.steps, .ram_slots = o.levels[0].slots, .disk_slots = o.levels[1].slots});
+        c.advances = counts.advances;
+        c.writes[1] = counts.disk_writes;
+        c.reads[1] = counts.disk_reads;
+        account(0, std::count(counts.tiers.begin(), counts.tiers.end(), Tier::ram), 0);
+        account(1, std::count(counts.tiers.begin(), counts.tiers.end(), Tier::disk), 0);
+    } else if (o.family == "periodic_disk") {
+        const PeriodicDiskCounts counts = periodic_disk_counts({.steps = q.steps,
+                                                                .ram_slots = o.levels[0].slots,
+                                                                .write = o.levels[1].write,
+                                                                .read = o.levels[1].read,
+                                                                .advance = o.advance_cost,
+                                                                .reverse = o.reverse_cost});
+        c.advances = counts.advances;
+        c.writes[1] = counts.disk_writes;
+        c.reads[1] = counts.disk_reads;
+        account(0, std::min({o.levels[0].slots, counts.period - 1, q.steps - 1}), 0);
+        account(1, counts.disk_writes, 0);
     } else {
-        const Play play = predict(options, q.steps, machine_for(q));
-        c.advances = play.advances;
-        c.recorded = play.recorded;
-        c.time = play.cost;
-        for (const auto& [k, tier] : {std::pair{0, Tier::ram}, std::pair{1, Tier::disk}}) {
-            const auto t = static_cast<std::size_t>(tier), at = static_cast<std::size_t>(k);
-            c.slots[at] = play.peak_slots[t];
-            c.bytes[at] = play.peak_bytes[t];
-            c.writes[at] = play.writes[t];
-            c.reads[at] = play.reads[t];
-        }
-        c.counted = true;
+        return std::nullopt;
     }
-    c.fits = (q.room < 0 || c.bytes[0] <= q.room) && (q.disk_slots < 0 || c.slots[1] <= q.disk_slots);
+    c.time = static_cast<double>(c.advances) * q.prices.advance +
+             static_cast<double>(q.steps) * (q.prices.record + q.prices.reverse) +
+             static_cast<double>(c.writes[1]) * q.prices.disk_write +
+             static_cast<double>(c.reads[1]) * q.prices.disk_read;
+    c.fits = q.room < 0 || c.bytes[0] <= q.room;
+    return c;
+}
+
+ChainCandidate by_play(const ScheduleOptions& options, const Question& q) {
+    ChainCandidate c;
+    const Play play = predict(options, q.steps, machine_for(q));
+    c.advances = play.advances;
+    c.time = play.cost;
+    for (const auto& [k, tier] : {std::pair{0, Tier::ram}, std::pair{1, Tier::disk}}) {
+        const auto t = static_cast<std::size_t>(tier), at = static_cast<std::size_t>(k);
+        c.slots[at] = play.peak_slots[t];
+        c.bytes[at] = play.peak_bytes[t];
+        c.writes[at] = play.writes[t];
+        c.reads[at] = play.reads[t];
+    }
+    c.counted = true;
+    c.fits = q.memory >= 0 ? play.peak_total <= q.memory : q.room < 0 || c.bytes[0] <= q.room;
+    return c;
+}
+
+/// Nothing, and why, for those that take too long.
+std::optional<ChainCandidate> foretold(const ScheduleOptions& options, const Question& q, std::string& left_out) {
+    const auto without = [&](const char* why) {
+        left_out += fmt::format("{}{} ({})", left_out.empty() ? "" : ", ", options.family, why);
+        return std::nullopt;
+    };
+    if (!is_quick(options)) return without("its tables take too long");
+    std::optional<ChainCandidate> c;
+    if (q.steps <= longest_play)
+        c = by_play(options, q);
+    else if (c = by_formula(options, q); !c)
+        return without("too long to play");
+    c->schedule = options;
+    c->recorded = q.steps;
+    c->fits = c->fits && c->slots[1] <= q.disk_slots;
     return c;
 }
 
@@ -290,15 +339,26 @@ std::vector<ChainCandidate> candidates_for(const Question& q, const std::string&
                 fmt::format("--schedule: within these limits there are: {}; got '{}'", names, wanted));
     }
     std::vector<ChainCandidate> all;
+    std::string left_out;
     for (const ScheduleOptions& options : families)
-        if (std::optional<ChainCandidate> c = foretold(options, q)) all.push_back(std::move(*c));
+        if (std::optional<ChainCandidate> c = foretold(options, q, left_out)) all.push_back(std::move(*c));
+    if (!left_out.empty() && !all.empty()) warn({"left out: " + left_out});
+    if (all.empty()) throw NoPlan(fmt::format("nothing was planned; left out: {}", left_out));
+    const auto fits = [](const ChainCandidate& c) { return c.fits; };
+    if (std::none_of(all.begin(), all.end(), fits)) {
+        std::string least;
+        if (q.memory >= 0)
+            least = fmt::format("; with one slot {} ({} bytes) are needed, offered {} ({} bytes)",
+                                bytes_in_words(q.state + q.working()), q.state + q.working(), bytes_in_words(q.memory),
+                                q.memory);
+        throw NoPlan(fmt::format("no schedule{} of {} steps fits within these limits{}",
+                                 wanted.empty() ? "" : " " + wanted, q.steps, least));
+    }
     std::erase_if(all, [&](const ChainCandidate& c) { return !c.fits && c.schedule.family != "store_all"; });
     std::stable_sort(all.begin(), all.end(), [](const ChainCandidate& a, const ChainCandidate& b) {
         if (a.fits != b.fits) return a.fits;
         return a.time != b.time ? a.time < b.time : a.bytes[0] + a.bytes[1] < b.bytes[0] + b.bytes[1];
     });
-    if (all.empty() || (!all.front().fits && wanted.empty()))
-        throw NoPlan(fmt::format("no schedule of {} steps fits; offer more memory or slots", q.steps));
     return all;
 }
 

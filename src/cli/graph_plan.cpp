@@ -27,6 +27,8 @@ int plan_graph_file(const std::filesystem::path& path, const ChainArguments& arg
     if (budget < 1)
         throw InvalidArgument(
             fmt::format("--graph wants --memory, a size such as 4096 or \"2 GiB\", got '{}'", arguments.memory));
+    if (std::filesystem::is_directory(path))
+        throw InvalidArgument(fmt::format("cannot read the graph '{}': it is a folder", path.string()));
     std::ifstream file(path, std::ios::binary);
     if (!file) throw InvalidArgument(fmt::format("cannot read the graph '{}'", path.string()));
     const std::string text{std::istreambuf_iterator<char>(file), {}};

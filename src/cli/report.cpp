@@ -300,7 +300,7 @@ std::string as_text(const Graph& graph, const GraphPlan& plan, std::int64_t budg
         {"method", "time", "of every node once", "recomputed", "peak bytes", "bound"}};
     rows.push_back({plan.method, fmt::format("{:.6g}", plan.cost), fmt::format("{:.6g}", once),
                     fmt::format("{}", play.recomputed), fmt::format("{}", plan.peak_bytes),
-                    plan.proven ? std::string("proven")
+                    plan.proven ? std::string(plan.orders == GraphOrders::any ? "proven" : "proven among staged orders")
                                 : fmt::format("{:.6g} ({:.2f} % below)", plan.lower_bound, 100.0 * plan.gap())});
     return fmt::format("{} nodes, limit {}\n", graph.nodes.size(), bytes_in_words(budget)) + table(rows);
 }
@@ -313,6 +313,7 @@ std::string as_json(const Graph& graph, const GraphPlan& plan, std::int64_t budg
     out["time"] = plan.cost;
     out["lower_bound"] = plan.lower_bound;
     out["proven"] = plan.proven;
+    out["orders"] = plan.orders == GraphOrders::any ? "any" : "staged";  // which plans the bound speaks of
     out["recomputed"] = referee(graph, plan.steps, budget).recomputed;
     out["peak_bytes"] = plan.peak_bytes;
     return out.dump(2) + "\n";

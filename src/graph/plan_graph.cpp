@@ -73,13 +73,21 @@ GraphPlan plan_graph(const Graph& graph, const PlanGraphOptions& options) {
     }
     if (count <= options.search_nodes) return searched(graph, options);
     if (count > static_cast<Index>(searchable_nodes)) return staged_milp(graph, options.budget, options.seconds);
-    std::optional<GraphPlan> plan;
+    // The search takes seconds where it proves anything; the programme has a minute after it.
+    std::optional<GraphPlan> found;
     try {
-        plan = staged_milp(graph, options.budget, options.seconds);
+        found = searched(graph, options);
+        if (found->proven) return *found;
+        GraphPlan staged = staged_milp(graph, options.budget, options.seconds);
+        if (staged.cost >= found->cost) return *found;
+        staged.lower_bound = std::min(found->lower_bound, staged.cost);
+        staged.orders = GraphOrders::any;
+        staged.proven = false;
+        return staged;
     } catch (const NoPlan&) {
-        return searched(graph, options);
+        if (found) return *found;
+        return staged_milp(graph, options.budget, options.seconds);
     }
-    return plan->proven ? *plan : bettered(graph, options, *plan);
 }
 
 }  // namespace backsweep

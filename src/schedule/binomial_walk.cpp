@@ -137,7 +137,7 @@ std::vector<DepthCount> count_depths(std::span<const BlockRun> blocks, Index slo
     using Segments = std::map<Index, Visits, std::greater<>>;
     Segments here;
     for (const BlockRun& block : blocks) {
-        if (block.links >= 2) here[block.links].fresh += block.count;
+        if (block.links >= 2 && block.count > 0) here[block.links].fresh += block.count;
     }
     std::vector<DepthCount> counts;
     for (; !here.empty(); --slots) {

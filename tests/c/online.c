@@ -129,7 +129,7 @@ static void misuse(void) {
     callbacks.drop = stop_at_link_20;
     check(backsweep_run(schedule, &callbacks, NULL) == BACKSWEEP_STOPPED, "the callback stops", backsweep_error_text());
     check(strstr(backsweep_error_text(), "'advance [20, 21)' answered 33") != NULL, "in words", backsweep_error_text());
-    check(backsweep_predict(schedule, NULL, &counted) == BACKSWEEP_SCHEDULE_ERROR, "an open end wants a length",
+    check(backsweep_predict(schedule, NULL, &counted) == BACKSWEEP_INVALID_ARGUMENT, "an open end wants a length",
           backsweep_error_text());
     for (i = 0; i < 30; ++i) check(backsweep_next(schedule, &action) == BACKSWEEP_OK, "next", "open");
     check(backsweep_finish(schedule, 2) == BACKSWEEP_INVALID_ARGUMENT, "an end behind the chain",

@@ -182,3 +182,15 @@ BOOST_AUTO_TEST_CASE(refusals) {
     BOOST_CHECK_EXCEPTION(periodic_disk_counts(options_of(Index{1} << 62, 1, 1e18, 1e300)), InvalidArgument,
                           says("pass 2^63 - 1"));
 }
+
+BOOST_AUTO_TEST_CASE(a_disk_that_never_pays_is_counted_too) {
+    for (const double advance : {0.0, 1.0}) {
+        PeriodicDiskOptions options = options_of(100, 3, advance == 0.0 ? 2.0 : 1e30, 0.0);
+        options.advance = advance;
+        const PeriodicDiskCounts counts = periodic_disk_counts(options);
+        BOOST_CHECK_EQUAL(counts.disk_writes, 0);
+        const Play play = referee(*periodic_disk(options), 100);
+        BOOST_CHECK_EQUAL(counts.advances, play.advances);
+        BOOST_CHECK_EQUAL(counts.ram_writes, play.saves);
+    }
+}

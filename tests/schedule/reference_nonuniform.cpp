@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "support/unit_test.hpp"
 
+#include "backsweep/base/error.hpp"
 #include "backsweep/schedule/nonuniform.hpp"
 #include "backsweep/schedule/referee.hpp"
 #include "reference_cases.hpp"
@@ -20,6 +21,10 @@ void nonuniform_case(const json& test) {
     options.costs = test.at("step_cost").get<std::vector<double>>();
     options.sizes = test.at("state_size").get<std::vector<Index>>();
     options.slots = test.at("budget").get<Index>();
+    if (test.at("persistent_optimum").is_null()) {  // infeasible
+        BOOST_CHECK_THROW(nonuniform(options), InvalidArgument);
+        return;
+    }
     const auto optimum = test.at("persistent_optimum").get<double>();
     const auto close = [](double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b); };
     BOOST_CHECK(close(nonuniform_cost(options), optimum));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "support/unit_test.hpp"
 
+#include "backsweep/base/error.hpp"
 #include "backsweep/schedule/multistage.hpp"
 #include "backsweep/schedule/periodic_disk.hpp"
 #include "backsweep/schedule/referee.hpp"
@@ -90,6 +91,10 @@ void hrevolve_case(const json& test) {
         // A tier for each level.
         options.levels.push_back({static_cast<Tier>(k), test.at("slots")[k].get<Index>(),
                                   test.at("write_cost")[k].get<double>(), test.at("read_cost")[k].get<double>()});
+    }
+    if (test.at("optimal_cost").is_null()) {  // infeasible
+        BOOST_CHECK_THROW(multistage(options), InvalidArgument);
+        return;
     }
     BOOST_CHECK(price(test, "optimal_cost") <= price(test, "published_dp_cost"));
     check_levels(options, price(test, "optimal_cost"));

@@ -51,7 +51,8 @@ BACKSWEEP_API Index binomial(Index slots, Index repetitions) noexcept;
 /// The least r >= 0 with B(slots, r) >= steps. Throws InvalidArgument if steps < 0, or slots < 1.
 BACKSWEEP_API Index repetitions(Index steps, Index slots);
 
-/// Least advances t(n, s) = r n - B(s + 1, r - 1) [GW00, eq. (3)]. With needs_state a schedule advances t(n + 1, s).
+/// Least advances t(n, s) = r n - B(s + 1, r - 1) [GW00, eq. (3)]. With needs_state a schedule advances t(n + 1, s): one
+/// more than if x_{n-1} were saved before the last link is recorded in the first sweep.
 /// Throws InvalidArgument if steps < 0, slots < 1, or the count passes 2^63 - 1.
 BACKSWEEP_API Index revolve_advances(Index steps, Index slots);
 

@@ -3,20 +3,14 @@
 #include "backsweep/schedule/graph_chain.hpp"
 #include "backsweep/schedule/optimal_graph.hpp"
 #include "rows.hpp"
+#include "timing.hpp"
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 
 using namespace backsweep;
 
 namespace {
-
-double seconds() {
-    std::timespec now{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 /// n forward and n backward nodes of one unit of time and one byte each.
 Graph training_chain(Index n) {

@@ -6,11 +6,11 @@
 #include "backsweep/schedule/revolve.hpp"
 #include "backsweep/schedule/segments.hpp"
 #include "rows.hpp"
+#include "timing.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -22,31 +22,17 @@ namespace {
 
 constexpr int runs = 3;
 
-double seconds() {
-    std::timespec now{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-template <class Measure>
-double median(const Measure& measure) {
-    std::array<double, runs> results{};
-    for (double& result : results) result = measure();
-    std::nth_element(results.begin(), results.begin() + runs / 2, results.end());
-    return results[runs / 2];
-}
-
 /// Plans, then plays the stream one by one and in bulk.
 template <class Make>
 void row(const std::string& what, Index steps, std::size_t table_bytes, const Make& make, const char* floor) {
     std::unique_ptr<Schedule> schedule;
-    const double plan = median([&] {
+    const double plan = median_of<runs>([&] {
         const double begin = seconds();
         schedule = make();
         return seconds() - begin;
     });
     Index actions = 0;
-    const double single = median([&] {
+    const double single = median_of<runs>([&] {
         schedule->rewind();
         actions = 0;
         const double begin = seconds();
@@ -59,7 +45,7 @@ void row(const std::string& what, Index steps, std::size_t table_bytes, const Ma
         return seconds() - begin;
     });
     std::vector<Action> block(1024);
-    const double bulk = median([&] {
+    const double bulk = median_of<runs>([&] {
         schedule->rewind();
         const double begin = seconds();
         std::size_t came = 0;

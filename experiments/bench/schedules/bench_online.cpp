@@ -3,12 +3,12 @@
 #include "backsweep/schedule/complete.hpp"
 #include "backsweep/schedule/online.hpp"
 #include "rows.hpp"
+#include "timing.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <vector>
 
 using namespace backsweep;
@@ -17,23 +17,9 @@ namespace {
 
 constexpr int runs = 7;
 
-double seconds() {
-    std::timespec now{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-template <class Measure>
-double median(const Measure& measure) {
-    std::array<double, runs> results{};
-    for (double& result : results) result = measure();
-    std::nth_element(results.begin(), results.begin() + runs / 2, results.end());
-    return results[runs / 2];
-}
-
 void open_sweep(Index slots, Index steps, OnlinePolicy policy, const char* floor) {
     const auto schedule = online({.slots = slots, .policy = policy});
-    const double whole = median([&] {
+    const double whole = median_of<runs>([&] {
         schedule->rewind();
         const double begin = seconds();
         Action action;

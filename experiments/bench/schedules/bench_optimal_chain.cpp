@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "backsweep/schedule/optimal_chain.hpp"
 #include "rows.hpp"
+#include "timing.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <ctime>
 #include <optional>
 #include <random>
 #include <string>
@@ -14,12 +14,6 @@
 using namespace backsweep;
 
 namespace {
-
-double seconds() {
-    std::timespec now{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 void row(const std::string& what, const ChainOptions& options, const char* floor) {
     std::array<double, 3> runs{};

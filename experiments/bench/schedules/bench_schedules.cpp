@@ -2,6 +2,7 @@
 // Process time, so that a busy neighbour disturbs less; medians of repeated runs.
 // SPDX-License-Identifier: MIT
 #include "rows.hpp"
+#include "timing.hpp"
 
 #include "backsweep/schedule/complete.hpp"
 #include "backsweep/schedule/periodic.hpp"
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <ctime>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -25,19 +25,6 @@ using namespace backsweep;
 namespace {
 
 constexpr int runs = 9;
-
-double seconds() {
-    std::timespec now{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double median(const std::function<double()>& measure) {
-    std::array<double, runs> results{};
-    for (double& result : results) result = measure();
-    std::nth_element(results.begin(), results.begin() + runs / 2, results.end());
-    return results[runs / 2];
-}
 
 using Make = std::function<std::unique_ptr<Schedule>()>;
 
@@ -76,15 +63,15 @@ Emission emit_one_by_one(const Make& make) {
 
 void emission(const char* name, Index steps, const Make& make) {
     const Index actions = emit_in_bulk(make).actions;
-    const double bulk = median([&] { return emit_in_bulk(make).seconds; });
-    const double single = median([&] { return emit_one_by_one(make).seconds; });
+    const double bulk = median_of<runs>([&] { return emit_in_bulk(make).seconds; });
+    const double single = median_of<runs>([&] { return emit_one_by_one(make).seconds; });
     const auto count = static_cast<double>(actions);
     std::printf("%-28s %9.2f ms  %5.2f ns/action in bulk  %5.2f by next()  %5.3f actions/step\n", name, 1e3 * bulk,
                 1e9 * bulk / count, 1e9 * single / count, count / static_cast<double>(steps));
 }
 
 void start(const char* name, Index steps, Index slots) {
-    const double first = median([&] {
+    const double first = median_of<runs>([&] {
         const double begin = seconds();
         const auto schedule = revolve(steps, slots);
         const Action action = schedule->next();
@@ -98,7 +85,7 @@ void completion(const char* name, Index steps, Index slots) {
     std::vector<Stored> stored;
     for (std::int32_t i = 0; i < 300; ++i) stored.push_back({i * (steps / 300) + i % 7, {Tier::ram, i}});
     stored.front().step = 0;
-    const double plan = median([&] {
+    const double plan = median_of<runs>([&] {
         const double begin = seconds();
         const auto schedule = complete(stored, slots, steps);
         return seconds() - begin;
@@ -109,7 +96,7 @@ void completion(const char* name, Index steps, Index slots) {
 #ifdef BACKSWEEP_BENCH_ADOLC
 void peer(const char* name, int steps, int slots) {
     Index actions = 0;
-    const double bulk = median([&] {
+    const double bulk = median_of<runs>([&] {
         int check = -1;
         int capo = 0;
         int fine = steps;

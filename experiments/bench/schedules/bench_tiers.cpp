@@ -5,11 +5,11 @@
 #include "backsweep/schedule/tiered_revolve.hpp"
 #include "backsweep/schedule/two_level.hpp"
 #include "rows.hpp"
+#include "timing.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -22,32 +22,18 @@ namespace {
 
 constexpr int runs = 5;
 
-double seconds() {
-    std::timespec now{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-template <class Measure>
-double median(const Measure& measure) {
-    std::array<double, runs> results{};
-    for (double& result : results) result = measure();
-    std::nth_element(results.begin(), results.begin() + runs / 2, results.end());
-    return results[runs / 2];
-}
-
 /// Plans, then plays the whole stream in bulk.
 template <class Make>
 void row(const std::string& what, std::size_t table_bytes, const Make& make, const char* floor) {
     std::unique_ptr<Schedule> schedule;
-    const double plan = median([&] {
+    const double plan = median_of<runs>([&] {
         const double begin = seconds();
         schedule = make();
         return seconds() - begin;
     });
     std::vector<Action> block(1024);
     Index actions = 0;
-    const double bulk = median([&] {
+    const double bulk = median_of<runs>([&] {
         schedule = make();
         actions = 0;
         const double begin = seconds();

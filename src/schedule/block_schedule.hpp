@@ -46,12 +46,13 @@ protected:
     virtual void begin() = 0;
 
 private:
-    void refill() {
+    [[gnu::noinline]] void refill() {
         head_ = 0;
         tail_ = generate(block_);
     }
 
-    std::array<Action, 64> block_{};
+    /// Long enough that the branch to refill() is seldom mispredicted: at 64 actions next() takes nearly twice as long.
+    std::array<Action, 256> block_{};
     std::size_t head_ = 0;
     std::size_t tail_ = 0;
 };

@@ -15,6 +15,7 @@ module toy
     end type
 
     integer :: failures = 0
+    type(sweep), save :: plain
 
 contains
 
@@ -84,6 +85,11 @@ contains
         answer = merge(5, 0, action%verb == s%stop_at)
         if (answer == 0) call obey(s, action)
     end function
+
+    subroutine obey_plainly(action)
+        type(backsweep_action), intent(in) :: action
+        call obey(plain, action)
+    end subroutine
 
     function options_of(steps, slots) result(options)
         integer(c_int64_t), intent(in) :: steps
@@ -191,6 +197,9 @@ contains
         call gradients_of(backsweep_create(options_of(steps, 3), rule='longest'), steps, 'longest', first)
         options%period = 10
         call gradients_of(backsweep_create(options, family='periodic'), steps, 'periodic', first)
+        plain = sweep()
+        call check(backsweep_run(options_of(steps, 3), obey_plainly) == backsweep_ok, 'a plain run ends')
+        call check(same(plain, first) .and. plain%recorded == steps, 'a plain run: the same bits')
     end subroutine
 
     subroutine gradients_of(schedule, steps, what, first)
@@ -303,6 +312,11 @@ contains
         call not_made(backsweep_create(options_of(5_c_int64_t, 3), rule='middle'), 'rule ''middle'' is not known')
         call not_made(backsweep_complete(stored(1:0), 3_c_int64_t, 16_c_int64_t), 'x_0')
         call not_made(backsweep_complete(stored, 3_c_int64_t, 16_c_int64_t), 'slot -1')
+
+        plain = sweep()
+        call says(backsweep_run(options_of(5_c_int64_t, 0), obey_plainly), backsweep_invalid_argument, &
+            'slots must be 1 or more')
+        call check(plain%recorded == 0, 'nothing is run without a schedule')
 
         schedule = c_null_ptr
         call says(backsweep_next(schedule, action), backsweep_invalid_argument, 'schedule is NULL')

@@ -13,15 +13,15 @@ told() {
 }
 
 wrong=0
-for row in "C c c 10" "C++ cpp cpp 10" "Fortran fortran f90 25"; do
+for row in "C c c" "C++ cpp cpp" "Fortran fortran f90"; do
     # shellcheck disable=SC2086
     set -- $row
     stored=$(lines "$2/stored.$3")
     pull=$(($(lines "$2/pull.$3") - stored))
     push=$(($(lines "$2/push.$3") - stored))
     echo "$1: pull $pull, push $push lines more than the $stored that store everything"
-    if [ "$pull" -gt 10 ] || [ "$push" -gt "$4" ]; then
-        echo "more than 10 to pull or $4 to push"
+    if [ "$pull" -gt 10 ] || [ "$push" -gt 10 ]; then
+        echo "more than 10"
         wrong=1
     fi
     if [ "$pull" != "$(told "$1" 3)" ] || [ "$push" != "$(told "$1" 4)" ]; then

@@ -3,7 +3,7 @@
 ! field `size` of a type need not be set, and names are passed as arguments.
 ! SPDX-License-Identifier: MIT
 module backsweep
-    use, intrinsic :: iso_c_binding, only: c_char, c_double, c_f_pointer, c_funptr, c_int, c_int32_t, c_int64_t, &
+    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_double, c_f_pointer, c_funptr, c_int, c_int32_t, c_int64_t, &
         c_loc, c_null_char, c_null_funptr, c_null_ptr, c_ptr, c_size_t
     implicit none
     private
@@ -153,6 +153,15 @@ module backsweep
             type(c_ptr), value :: user
             integer(c_int) :: answer
         end function
+
+        subroutine backsweep_obey(action)
+            import :: backsweep_action
+            type(backsweep_action), intent(in) :: action
+        end subroutine
+    end interface
+
+    interface backsweep_run
+        module procedure run_callbacks, run_plainly
     end interface
 
     interface
@@ -250,7 +259,7 @@ module backsweep
     public :: backsweep_device, backsweep_pinned, backsweep_ram, backsweep_disk
     public :: backsweep_closed, backsweep_ahead, backsweep_met, backsweep_late
     public :: backsweep_slot, backsweep_action, backsweep_level, backsweep_options, backsweep_stored, &
-        backsweep_callbacks, backsweep_machine, backsweep_prediction, backsweep_callback
+        backsweep_callbacks, backsweep_machine, backsweep_prediction, backsweep_callback, backsweep_obey
     public :: backsweep_create, backsweep_complete, backsweep_next, backsweep_more, backsweep_fill, backsweep_run, &
         backsweep_finish, backsweep_rewind, backsweep_destroy, backsweep_predict, backsweep_error_text, &
         backsweep_verb_name, backsweep_version
@@ -299,7 +308,7 @@ contains
     end function
 
     ! `user` is handed through to the callbacks: c_loc of what they work on.
-    function backsweep_run(schedule, callbacks, user) result(status)
+    function run_callbacks(schedule, callbacks, user) result(status)
         type(c_ptr), intent(in) :: schedule
         type(backsweep_callbacks), intent(in) :: callbacks
         type(c_ptr), intent(in), optional :: user
@@ -311,6 +320,25 @@ contains
         handed = c_null_ptr
         if (present(user)) handed = user
         status = c_run(schedule, given, handed)
+    end function
+
+    ! A whole reversal by revolve: makes the schedule, calls obey(action) for every action but `done`, and destroys it.
+    ! `obey` is a plain subroutine and works on variables of its module.
+    function run_plainly(options, obey) result(status)
+        type(backsweep_options), intent(in) :: options
+        procedure(backsweep_obey) :: obey
+        integer(c_int) :: status
+        type(backsweep_action) :: action
+        type(c_ptr) :: schedule
+        status = backsweep_invalid_argument
+        schedule = backsweep_create(options)
+        if (.not. c_associated(schedule)) return
+        do
+            status = backsweep_next(schedule, action)
+            if (status /= backsweep_ok .or. action%verb == backsweep_done) exit
+            call obey(action)
+        end do
+        call backsweep_destroy(schedule)
     end function
 
     ! Without `machine` it counts only.

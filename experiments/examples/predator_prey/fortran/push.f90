@@ -1,42 +1,30 @@
-! The adjoint as a callback. SPDX-License-Identifier: MIT
+! The adjoint as a subroutine that is called for every action. SPDX-License-Identifier: MIT
 module push
     use, intrinsic :: iso_c_binding
     use backsweep
     use model
     implicit none
-    type :: sweep
-        real(real64) :: s(3), a(3), tape(3), slot(3, 0:slots - 1)
-    end type
+    real(real64), private :: s(3), adjoint(3), tape(3), slot(3, 0:slots - 1)
 contains
     function gradient_push(start) result(a)
         real(real64), intent(in) :: start(3)
         real(real64) :: a(3)
-        type(backsweep_callbacks) :: callbacks
-        type(sweep), target :: w
-        type(c_ptr) :: schedule
-        w%s = start
-        callbacks%otherwise = c_funloc(obey)
-        schedule = backsweep_create(backsweep_options(steps=steps, slots=slots))
-        if (backsweep_run(schedule, callbacks, c_loc(w)) /= backsweep_ok) call quit(backsweep_error_text())
-        call backsweep_destroy(schedule)
-        a = w%a
+        s = start
+        if (backsweep_run(backsweep_options(steps=steps, slots=slots), obey) /= backsweep_ok) &
+            call quit(backsweep_error_text())
+        a = adjoint
     end function
 
-    function obey(now, user) bind(c) result(answer)
+    subroutine obey(now)
         type(backsweep_action), intent(in) :: now
-        type(c_ptr), value :: user
-        integer(c_int) :: answer
         integer(c_int64_t) :: i
-        type(sweep), pointer :: w
-        call c_f_pointer(user, w)
         select case (now%verb)
-        case (backsweep_advance); do i = now%first, now%last - 1; call step(w%s); end do
-        case (backsweep_record, backsweep_tape); w%tape = w%s; call step(w%s)
-        case (backsweep_reverse); call reverse_step(w%tape, w%a)
-        case (backsweep_save); w%slot(:, now%to%index) = w%s
-        case (backsweep_load, backsweep_take); w%s = w%slot(:, now%from%index)
-        case (backsweep_turn); w%a = seed(w%s)
+        case (backsweep_advance); do i = now%first, now%last - 1; call step(s); end do
+        case (backsweep_record, backsweep_tape); tape = s; call step(s)
+        case (backsweep_reverse); call reverse_step(tape, adjoint)
+        case (backsweep_save); slot(:, now%to%index) = s
+        case (backsweep_load, backsweep_take); s = slot(:, now%from%index)
+        case (backsweep_turn); adjoint = seed(s)
         end select
-        answer = 0
-    end function
+    end subroutine
 end module push

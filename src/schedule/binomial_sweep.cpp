@@ -2,7 +2,6 @@
 #include "schedule/binomial_sweep.hpp"
 
 #include "backsweep/base/error.hpp"
-#include "schedule/binomial.hpp"
 #include "schedule/emit.hpp"
 
 #include <algorithm>
@@ -26,43 +25,27 @@ std::unique_ptr<Level[]> make_stack(Index size) {
 
 }  // namespace
 
-/// Lowers `place` until it fits `left` >= 2 links, chooses the advance, and finds the place behind it. Inlined into the
-/// walks: a call costs a third of the time an action takes.
 template <AdvanceRule rule>
-[[gnu::always_inline]] inline BinomialSweep::Step BinomialSweep::next_step(Place& place, Index left) {
-    const Index s = place.s;
-    const Place behind{1, 1, 1, place.s - 1};
-    if (s == 1) return {left - 1, behind};
-    if (left <= s + 1) return {1, behind};
-    while (place.whole >= left) {
-        place.whole -= place.diagonal;  // B(s, r - 2) = B(s, r - 1) - B(s - 1, r - 1)
-        place.diagonal = mul_div(place.diagonal, place.r - 1, s + place.r - 2);
-        --place.r;
-    }
-    const Index r = place.r;
-    const Index third = mul_div(place.diagonal, s - 1, s + r - 2);  // B(s - 2, r - 1)
-    Index length = 0;
-    if constexpr (rule == AdvanceRule::fewest_writes) {  // [GW00, p. 34]
-        if (left - place.whole <= third) {
-            length = place.whole - place.diagonal;
-        } else if (left - place.whole < place.diagonal + third) {
-            length = left - place.diagonal - third;
+[[gnu::always_inline]] inline BinomialSweep::Step BinomialSweep::next_step(BinomialPlace& place, Index left) {
+    Step step;
+    step.length = place.advance(left, step.place, [](const BinomialPlace& here, Index links, Index third) {
+        if constexpr (rule == AdvanceRule::fewest_writes) {
+            return BinomialPlace::fewest_writes(here, links, third);
+        } else if constexpr (rule == AdvanceRule::longest) {
+            return std::min({links - 1, here.whole, links - here.diagonal});
         } else {
-            length = place.whole;
+            const Index r = here.r;
+            const Wide above = wide_mul_div(here.diagonal, here.s + r - 1, r);  // B(s - 1, r)
+            const Index least = above < static_cast<Wide>(links) ? links - static_cast<Index>(above) : 1;
+            return std::max({Index{1}, here.whole - here.diagonal, least});
         }
-    } else if constexpr (rule == AdvanceRule::longest) {
-        length = std::min({left - 1, place.whole, left - place.diagonal});
-    } else {
-        const Wide above = wide_mul_div(place.diagonal, s + r - 1, r);
-        const Index least = above < static_cast<Wide>(left) ? left - static_cast<Index>(above) : 1;  // B(s - 1, r)
-        length = std::max({Index{1}, place.whole - place.diagonal, least});
-    }
-    return {length, {place.diagonal, third, place.r, place.s - 1}};
+    });
+    return step;
 }
 
 /// The same with the advance that ends on the multiple of `align` nearest to where Revolve's own ends, if an optimal
 /// one keeps a state on a multiple.
-BinomialSweep::Step BinomialSweep::aligned_step(Place& place, Index left, Index at, Index align) {
+BinomialSweep::Step BinomialSweep::aligned_step(BinomialPlace& place, Index left, Index at, Index align) {
     Step step = next_step<AdvanceRule::fewest_writes>(place, left);
     const Index shortest = next_step<AdvanceRule::shortest>(place, left).length;
     const Index longest = std::min(next_step<AdvanceRule::longest>(place, left).length, left - 2);
@@ -78,21 +61,12 @@ BinomialSweep::Step BinomialSweep::aligned_step(Place& place, Index left, Index 
     return step;
 }
 
-BinomialSweep::Place BinomialSweep::place_of(Index links, Index slots) {
-    const auto s = static_cast<std::int32_t>(slots);
-    if (s == 1 || links <= slots + 1) return {1, 1, 1, s};
-    const Index r = repetitions(links, slots);
-    return {binomial(slots, r - 1), binomial(slots - 1, r - 1), static_cast<std::uint32_t>(r), s};
-}
-
 BinomialSweep::BinomialSweep(Index steps, Index slots, AdvanceRule rule, bool needs_state, Index align)
-    : steps_(steps),
-      links_(steps + (needs_state ? 1 : 0)),
+    : way_{steps, needs_state},
       rule_(rule),
       align_(align),
-      needs_state_(needs_state),
       completes_(false) {
-    slots = std::clamp<Index>(links_ - 1, 1, slots);
+    slots = std::clamp<Index>(way_.links() - 1, 1, slots);
     if (slots > std::numeric_limits<std::int32_t>::max()) {
         throw InvalidArgument("revolve: " + std::to_string(slots) +
                               " slots are more than the 2147483647 that have numbers; give fewer slots");
@@ -104,11 +78,9 @@ BinomialSweep::BinomialSweep(Index steps, Index slots, AdvanceRule rule, bool ne
 
 BinomialSweep::BinomialSweep(Index steps, Index slots, std::vector<Kept> kept, std::vector<Stored> dropped,
                              std::vector<std::int32_t> names)
-    : steps_(steps),
-      links_(steps),
+    : way_{steps},
       slots_(static_cast<std::int32_t>(slots)),
       rule_(AdvanceRule::fewest_writes),
-      needs_state_(false),
       completes_(true),
       kept_(std::move(kept)),
       dropped_(std::move(dropped)),
@@ -119,23 +91,23 @@ BinomialSweep::BinomialSweep(Index steps, Index slots, std::vector<Kept> kept, s
 
 void BinomialSweep::begin() {
     drops_ = 0;
-    at_ = completes_ ? links_ : 0;
-    end_ = links_;
-    place_ = completes_ ? Place{} : place_of(links_, slots_);
+    at_ = completes_ ? way_.links() : 0;
+    end_ = way_.links();
+    place_ = completes_ ? BinomialPlace{} : BinomialPlace::of(end_, slots_);
     depth_ = 0;
     kept_here_ = false;
-    turned_ = false;
+    way_.turned = false;
     finished_ = false;
     std::int32_t taken = 0;
     for (const auto& [state, launch] : kept_) {
         const bool in_ram = state.slot.tier == Tier::ram;
-        Place place{};
+        BinomialPlace place{};
         if (!launch) {
             const auto above = std::find_if(kept_.begin() + static_cast<std::ptrdiff_t>(depth_) + 1, kept_.end(),
                                             [](const Kept& each) { return !each.launch; });
-            const Index end = above == kept_.end() ? links_ : above->state.step;
+            const Index end = above == kept_.end() ? end_ : above->state.step;
             // A state on another tier is a slot of its own.
-            place = place_of(end - state.step, slots_ - taken + (in_ram ? 0 : 1));
+            place = BinomialPlace::of(end - state.step, slots_ - taken + (in_ram ? 0 : 1));
         }
         levels_[depth_++] = {state.step, place, state.slot.tier, state.slot.index};
         if (in_ram) ++taken;
@@ -172,7 +144,7 @@ std::size_t BinomialSweep::walk(std::span<Action> out) {
     // Locals, or every action written would force them back to memory.
     Index at = at_;
     Index end = end_;
-    Place place = place_;
+    BinomialPlace place = place_;
     std::size_t depth = depth_;
     bool kept_here = kept_here_;
     while (to <= last_start) {
@@ -196,17 +168,18 @@ std::size_t BinomialSweep::walk(std::span<Action> out) {
             } else {
                 levels_[depth - 1].place = place;
             }
-            *to++ = emit::advance(at, at + step.length);
+            to = way_.advance(to, at, at + step.length);
             at += step.length;
             place = step.place;
             kept_here = false;
             continue;
         }
-        const bool runs = left == 1 && (turned_ || !needs_state_);
-        if (runs) *to++ = turned_ ? emit::tape(at) : emit::record(at);
-        if (!turned_) *to++ = emit::turn(steps_);
-        turned_ = true;
-        if (runs) *to++ = emit::reverse(at);
+        if (left == 1) {
+            to = way_.reverse(to, at);
+        } else {  // no link at all, or the first sweep lies before
+            *to++ = emit::turn(way_.steps);
+            way_.turned = true;
+        }
         end = at;
         if (depth == 0) {
             finished_ = true;

@@ -4,7 +4,9 @@
 
 #include "backsweep/schedule/referee.hpp"
 #include "backsweep/schedule/revolve.hpp"
+#include "schedule/binomial_place.hpp"
 #include "schedule/block_schedule.hpp"
+#include "schedule/way_back.hpp"
 
 #include <memory>
 #include <type_traits>
@@ -30,19 +32,10 @@ public:
                   std::vector<std::int32_t> names);
 
 private:
-    /// A place in the table of binomials: s slots with r repetitions reverse more than B(s, r - 1) links.
-    /// s counts the slot of the start. While s = 1 or the links left are at most s + 1, only s is kept up to date.
-    struct Place {
-        Index whole;     // B(s, r - 1)
-        Index diagonal;  // B(s - 1, r - 1)
-        std::uint32_t r;
-        std::int32_t s;
-    };
-
     /// A kept state; r = 0 marks a launch. Trivial, so that making the stack touches no memory.
     struct Level {
         Index step;
-        Place place;
+        BinomialPlace place;
         Tier tier;
         std::int32_t index;
     };
@@ -51,24 +44,21 @@ private:
     /// An advance, and the place of the state it reaches.
     struct Step {
         Index length;
-        Place place;
+        BinomialPlace place;
     };
 
     template <AdvanceRule rule>
-    static Step next_step(Place& place, Index left);
-    static Step aligned_step(Place& place, Index left, Index at, Index align);
-    static Place place_of(Index links, Index slots);
+    static Step next_step(BinomialPlace& place, Index left);
+    static Step aligned_step(BinomialPlace& place, Index left, Index at, Index align);
     void begin() override;
     std::size_t generate(std::span<Action> out) override;
     template <AdvanceRule rule>
     std::size_t walk(std::span<Action> out);
 
-    Index steps_;
-    Index links_;  // with needs_state `turn` is a link of its own
+    WayBack way_;
     std::int32_t slots_;
     AdvanceRule rule_;
     Index align_ = 1;
-    bool needs_state_;
     bool completes_;
     std::vector<Kept> kept_;
     std::vector<Stored> dropped_;
@@ -76,12 +66,11 @@ private:
     std::unique_ptr<Level[]> levels_;  // uninitialised: a page is touched when a state is kept on it
 
     std::size_t drops_;
-    Index at_;     // the working state
-    Index end_;    // the adjoint: links below it are left
-    Place place_;  // of the working state, unless it is a link or less from the adjoint
+    Index at_;             // the working state
+    Index end_;            // the adjoint: links below it are left
+    BinomialPlace place_;  // of the working state, unless it is a link or less from the adjoint
     std::size_t depth_;
     bool kept_here_;  // the working state lies on top of the stack too
-    bool turned_;
     bool finished_;
 };
 

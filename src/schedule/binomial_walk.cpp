@@ -2,8 +2,6 @@
 #include "schedule/binomial_walk.hpp"
 
 #include "backsweep/base/error.hpp"
-#include "backsweep/schedule/revolve.hpp"
-#include "schedule/binomial.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -15,35 +13,21 @@
 
 namespace backsweep {
 
-BinomialPlace BinomialPlace::of(Index links, Index slots) {
-    const auto s = static_cast<std::int32_t>(slots);
-    if (s <= 1 || links <= slots + 1) return {1, 1, 1, s};
-    const Index r = repetitions(links, slots);
-    return {binomial(slots, r - 1), binomial(slots - 1, r - 1), static_cast<std::uint32_t>(r), s};
+namespace {
+
+Index first_advance(BinomialPlace& place, Index left, SweepRule rule, BinomialPlace& behind) {
+    return place.advance(left, behind, [rule](const BinomialPlace& here, Index links, Index third) {
+        if (rule == SweepRule::fewest_writes) return BinomialPlace::fewest_writes(here, links, third);
+        const Index above = links - here.whole;
+        const Index shorter = here.whole - here.diagonal;  // B(s, r - 2)
+        const Index beside = here.diagonal - third;        // B(s - 1, r - 2)
+        if (above <= beside) return shorter + above;
+        if (above <= third + beside) return shorter + beside;
+        return above <= here.diagonal + third ? links - here.diagonal - third : here.whole;
+    });
 }
 
-Index BinomialPlace::advance(Index left, SweepRule rule, BinomialPlace& behind) {
-    behind = {1, 1, 1, s - 1};
-    if (s == 1) return left - 1;
-    if (left <= s + 1) return 1;
-    while (whole >= left) {
-        whole -= diagonal;  // B(s, r - 2) = B(s, r - 1) - B(s - 1, r - 1)
-        diagonal = mul_div(diagonal, r - 1, s + Index{r} - 2);
-        --r;
-    }
-    const Index third = mul_div(diagonal, s - 1, s + Index{r} - 2);  // B(s - 2, r - 1)
-    behind = {diagonal, third, r, s - 1};
-    const Index above = left - whole;
-    if (rule == SweepRule::fewest_writes) {  // [GW00, p. 34]
-        if (above <= third) return whole - diagonal;
-        return above < diagonal + third ? left - diagonal - third : whole;
-    }
-    const Index shorter = whole - diagonal;  // B(s, r - 2)
-    const Index beside = diagonal - third;   // B(s - 1, r - 2)
-    if (above <= beside) return shorter + above;
-    if (above <= third + beside) return shorter + beside;
-    return above <= diagonal + third ? left - diagonal - third : whole;
-}
+}  // namespace
 
 BinomialWalk::BinomialWalk(Index slots, Slot first, SweepRule rule) : slots_(slots), first_(first), rule_(rule) {
     static_assert(std::is_trivially_default_constructible_v<Depth>);
@@ -89,7 +73,7 @@ Action* BinomialWalk::walk(Action* to, const Action* last_start, WayBack& way) {
     while (to <= last_start) {
         if (const Index left = end - at; left >= 2) {
             BinomialPlace behind;
-            const Index length = place.advance(left, rule_, behind);
+            const Index length = first_advance(place, left, rule_, behind);
             if (!kept_here) {
                 const Slot to_slot = slot(depth);
                 depths_[static_cast<std::size_t>(depth++)] = {at, place, to_slot.tier, to_slot.index};
@@ -97,7 +81,7 @@ Action* BinomialWalk::walk(Action* to, const Action* last_start, WayBack& way) {
             } else {
                 depths_[static_cast<std::size_t>(depth - 1)].place = place;
             }
-            *to++ = emit::advance(at, at + length);
+            to = way.advance(to, at, at + length);
             at += length;
             place = behind;
             kept_here = false;
@@ -155,7 +139,7 @@ std::vector<DepthCount> count_depths(std::span<const BlockRun> blocks, Index slo
             count.reads += all;
             BinomialPlace place = BinomialPlace::of(left, slots);
             BinomialPlace behind;
-            const Index length = place.advance(left, rule, behind);
+            const Index length = first_advance(place, left, rule, behind);
             if (left - length >= 2) above[left - length].fresh += all;
             if (length >= 2) here[length].read += all;
         }

@@ -4,7 +4,8 @@
 #pragma once
 
 #include "backsweep/schedule/tiered_revolve.hpp"
-#include "schedule/emit.hpp"
+#include "schedule/binomial_place.hpp"
+#include "schedule/way_back.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -12,44 +13,6 @@
 #include <vector>
 
 namespace backsweep {
-
-/// How the links of a sweep are reversed: the first one straight out of the forward sweep, the others taped. With
-/// needs_state `turn` stands for a link of its own behind the last, and every true link is taped.
-struct WayBack {
-    Index steps = 0;
-    bool needs_state = false;
-    bool turned = false;
-
-    Index links() const noexcept { return steps + (needs_state ? 1 : 0); }
-
-    /// Writes at most three actions.
-    Action* reverse(Action* to, Index link) {
-        if (turned) {
-            *to++ = emit::tape(link);
-            *to++ = emit::reverse(link);
-            return to;
-        }
-        turned = true;
-        if (!needs_state) *to++ = emit::record(link);
-        *to++ = emit::turn(steps);
-        if (!needs_state) *to++ = emit::reverse(link);
-        return to;
-    }
-};
-
-/// A place in the table of binomials: s slots with r repetitions reverse more than B(s, r - 1) links.
-/// While s = 1 or the links left are at most s + 1, only s is kept up to date.
-struct BinomialPlace {
-    Index whole;     // B(s, r - 1)
-    Index diagonal;  // B(s - 1, r - 1)
-    std::uint32_t r;
-    std::int32_t s;
-
-    static BinomialPlace of(Index links, Index slots);
-
-    /// Lowers the place until it fits `left` >= 2 links, answers the first advance, and enters the place behind it.
-    Index advance(Index left, SweepRule rule, BinomialPlace& behind);
-};
 
 class BinomialWalk {
 public:

@@ -109,7 +109,7 @@ private:
         if (run_ < plan_.blocks().size()) {
             const BlockRun& run = plan_.blocks()[run_];
             *to++ = emit::save(at_, slot({unlimited(), 1, 0}));
-            *to++ = emit::advance(at_, at_ + run.links);
+            to = way_.advance(to, at_, at_ + run.links);
             at_ += run.links;
             ++block_;
             if (++of_run_ == run.count) {
@@ -159,7 +159,7 @@ private:
     Action* advance(Action* to, const Waiting& from) {
         const auto [k, m, l] = from.segment;
         const Index j = plan_.advance(k, m, l);
-        *to++ = emit::advance(from.at, from.at + j);
+        to = way_.advance(to, from.at, from.at + j);
         waiting_.push_back({{k, m, j - 1}, from.at, true});
         Segment above{k, m - 1, l - j};
         if (plan_.level(k).slots < 0) above = {k - 1, k > 0 ? plan_.slots(k - 1) : 0, l - j};
@@ -251,6 +251,7 @@ MultistageCounts multistage_counts(const MultistageOptions& options) {
     std::map<Index, Index> binomial_blocks;  // by links
     const auto last_level = static_cast<int>(options.levels.size()) - 1;
     const auto slots = [&](int k) { return k < 0 ? 0 : plan.slots(k); };
+    if (options.needs_state && options.steps > 0) --counts.advances;  // the first sweep records the last link
     for (const BlockRun& run : plan.blocks()) {
         counts.writes.back() += run.count;
         counts.advances += run.count * run.links;

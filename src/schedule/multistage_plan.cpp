@@ -87,6 +87,7 @@ MultistagePlan::MultistagePlan(const MultistageOptions& options) : MultistagePla
         cost_ = closed_ ? binomial_price(whole_) : below_.back().back();
     }
     cost_ -= options.reverse * static_cast<double>(whole_ + 1 - options.steps);
+    if (options.needs_state && options.steps > 0) cost_ -= options.advance;  // the first sweep records the last link
     if (!std::isfinite(cost_)) {
         throw InvalidArgument("multistage: the cost of " + std::to_string(options.steps) +
                               " steps is beyond double precision; give the prices in a larger unit");

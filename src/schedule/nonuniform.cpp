@@ -210,7 +210,9 @@ std::vector<Split> plan(const NonuniformOptions& options, double& cost) {
             below.pop_back();
         }
         const Index kept = now.first + split.links;
-        cost += p.position[index(kept)] - p.position[index(now.first)];
+        // With needs_state the first sweep comes to x_n, and records the last link.
+        const Index advanced = std::min(kept, static_cast<Index>(options.costs.size()) - 1);
+        cost += p.position[index(advanced)] - p.position[index(now.first)];
         below.push_back({now.first, kept});
         now.first = kept;
     }

@@ -144,6 +144,7 @@ PeriodicDiskCounts periodic_disk_counts(const PeriodicDiskOptions& options) {
     PeriodicDiskCounts counts;
     counts.period = cut.period;
     counts.disk_writes = counts.disk_reads = cut.blocks;
+    if (options.needs_state && options.steps > 0) --counts.advances;  // the first sweep records the last link
     const std::array<BlockRun, 2> blocks{{{cut.period, cut.blocks}, {cut.tail, 1}}};
     for (const BlockRun& block : blocks) {
         if (block.count == 0) continue;

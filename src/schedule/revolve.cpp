@@ -145,7 +145,8 @@ std::size_t revolve_table_bytes(const RevolveOptions& options) {
 
 Index revolve_advances(const RevolveOptions& options) {
     check(options);
-    return revolve_advances(links_of(options), useful_slots(options));
+    const Index recorded = options.needs_state && options.steps > 0 ? 1 : 0;  // the last link, in the first sweep
+    return revolve_advances(links_of(options), useful_slots(options)) - recorded;
 }
 
 Index revolve_disk_accesses(const RevolveOptions& options) {

@@ -8,10 +8,9 @@
 namespace backsweep {
 
 SplitSweep::SplitSweep(Index steps, std::vector<Split> splits, bool restart, bool needs_state, Index ram)
-    : steps_(steps),
+    : way_{steps, needs_state},
       splits_(std::move(splits)),
       restart_(restart),
-      needs_state_(needs_state),
       ram_(ram) {
     begin();
     std::array<Action, 64> walked;
@@ -23,8 +22,8 @@ void SplitSweep::begin() {
     frames_.clear();
     met_ = 0;
     used_ = 0;
-    now_ = {{0, steps_ + (needs_state_ ? 1 : 0)}, Origin::nowhere, 0};
-    turned_ = false;
+    now_ = {{0, way_.links()}, Origin::nowhere, 0};
+    way_.turned = false;
     finished_ = false;
 }
 
@@ -43,8 +42,9 @@ std::size_t SplitSweep::generate(std::span<Action> out) {
         }
         if (now_.links.size() >= 2) {
             to = split(to);
-        } else if (!now_.links.empty() || !turned_) {
-            to = reverse_last(to);
+        } else if (now_.links.size() == 1) {
+            to = way_.reverse(to, now_.links.first);
+            now_.links = {};
         } else {
             to = resume(to);
         }
@@ -64,7 +64,7 @@ Action* SplitSweep::split(Action* to) {
             now_.slot = used_++;
         }
         frames_.push_back({{first, target}, now_.origin, now_.slot});
-        *to++ = emit::advance(first, target);
+        to = way_.advance(to, first, target);
     }
     const Index last = now_.links.last;
     now_ = {{kept, last}, Origin::nowhere, 0};
@@ -84,21 +84,11 @@ Action* SplitSweep::split(Action* to) {
     return to;
 }
 
-/// The one link of a segment, or `turn` where there is none.
-Action* SplitSweep::reverse_last(Action* to) {
-    const Index link = now_.links.first;
-    const bool runs = link < steps_;
-    if (runs) *to++ = turned_ ? emit::tape(link) : emit::record(link);
-    if (!turned_) *to++ = emit::turn(steps_);
-    turned_ = true;
-    if (runs) *to++ = emit::reverse(link);
-    now_.links = {};
-    return to;
-}
-
 /// Down to the next tape or segment.
 Action* SplitSweep::resume(Action* to) {
     if (frames_.empty()) {
+        if (!way_.turned) *to++ = emit::turn(way_.steps);  // no link at all
+        way_.turned = true;
         finished_ = true;
         return to;
     }

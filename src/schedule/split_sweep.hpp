@@ -3,6 +3,7 @@
 #pragma once
 
 #include "schedule/block_schedule.hpp"
+#include "schedule/way_back.hpp"
 
 #include <vector>
 
@@ -20,7 +21,7 @@ struct Split {
 class SplitSweep final : public BlockSchedule {
 public:
     /// `restart`: a segment that begins behind a kept tape takes its start out of that tape and saves none.
-    /// `needs_state` (no tapes then): `turn` is a link of its own behind the last. Slots from number `ram` on, in
+    /// `needs_state` (no tapes then): the splits are those of a chain one link longer. Slots from number `ram` on, in
     /// order of keeping, are disk slots 0, 1, ...
     SplitSweep(Index steps, std::vector<Split> splits, bool restart, bool needs_state, Index ram);
 
@@ -38,21 +39,18 @@ private:
     void begin() override;
     std::size_t generate(std::span<Action> out) override;
     Action* split(Action* to);
-    Action* reverse_last(Action* to);
     Action* resume(Action* to);
     Slot slot(std::int32_t number) const;
 
-    Index steps_;
+    WayBack way_;
     std::vector<Split> splits_;
     bool restart_;
-    bool needs_state_;
     Index ram_;
 
     std::vector<Frame> frames_;  // capacity from a first walk in the constructor
     std::size_t met_ = 0;        // splits
     std::int32_t used_ = 0;      // slots
     Frame now_{};                // the segment at whose start the working state is
-    bool turned_ = false;
     bool finished_ = false;
 };
 

@@ -114,6 +114,7 @@ TieredRevolveCounts tiered_revolve_counts(const TieredRevolveOptions& options) {
     TieredRevolveCounts result;
     const std::vector<DepthCount> counts = depth_counts(options);
     result.advances = counts.empty() ? 0 : revolve_advances(links_of(options), static_cast<Index>(counts.size()));
+    if (options.needs_state && options.steps > 0) --result.advances;  // the first sweep records the last link
     result.tiers = tiers_of(counts, options.ram_slots);
     for (std::size_t depth = 0; depth < counts.size(); ++depth) {
         result.writes.push_back(counts[depth].writes);

@@ -104,8 +104,8 @@ BOOST_AUTO_TEST_CASE(grid) {
                             machine.limits.slots = {0, 0, ram, s - ram};
                             const Play play = referee(*schedule, n, {}, machine);
                             const TieredRevolveCounts counts = tiered_revolve_counts(options);
-                            const Index links = n + (needs_state ? 1 : 0);
-                            BOOST_CHECK_EQUAL(play.advances, revolve_advances(links, s));
+                            const RevolveOptions single{.steps = n, .slots = s, .needs_state = needs_state};
+                            BOOST_CHECK_EQUAL(play.advances, revolve_advances(single));
                             BOOST_CHECK_EQUAL(counts.advances, play.advances);
                             schedule->rewind();
                             const std::vector<Action> stream = by_next(*schedule);

@@ -55,6 +55,9 @@ struct MultistageCounts {
 /// j < w / uf + e can pay, and all but a few blocks have the length of least f(j) / j, so that a chain of any length is
 /// planned in the time of a few blocks; above other levels the whole table is made, O(steps^2).
 ///
+/// With needs_state the recurrence is that of one link more, `turn`, for nothing; the first sweep records the last link
+/// instead of advancing it.
+///
 /// A state is taken at its last read; slots of a level are numbered in the order in which they fill. Planning takes
 /// O(steps^2 slots) additions without the slots of a first level without prices, which needs no table. Emission
 /// allocates nothing; it finds an advance j in the table in j looks. Throws InvalidArgument with options.problem(), if

@@ -32,7 +32,8 @@ BACKSWEEP_API double nonuniform_cost(const NonuniformOptions& options);
 BACKSWEEP_API std::size_t nonuniform_table_bytes(const NonuniformOptions& options);
 
 /// The schedule; the k-th of the states kept at once lies in RAM slot k, and is taken at its last read. The last link
-/// of the first sweep is recorded as it is run, every other one taped just before its reverse.
+/// of the first sweep is recorded as it is run (with needs_state its tape waits until x_{n-1} is at work again), every
+/// other one taped just before its reverse.
 /// Throws as nonuniform_cost does.
 BACKSWEEP_API std::unique_ptr<Schedule> nonuniform(const NonuniformOptions& options);
 

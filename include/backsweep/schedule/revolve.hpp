@@ -51,8 +51,7 @@ BACKSWEEP_API Index binomial(Index slots, Index repetitions) noexcept;
 /// The least r >= 0 with B(slots, r) >= steps. Throws InvalidArgument if steps < 0, or slots < 1.
 BACKSWEEP_API Index repetitions(Index steps, Index slots);
 
-/// Least advances t(n, s) = r n - B(s + 1, r - 1) [GW00, eq. (3)]. With needs_state a schedule advances t(n + 1, s): one
-/// more than if x_{n-1} were saved before the last link is recorded in the first sweep.
+/// Least advances t(n, s) = r n - B(s + 1, r - 1) [GW00, eq. (3)]; with needs_state they are t(n + 1, s) - 1, n >= 1.
 /// Throws InvalidArgument if steps < 0, slots < 1, or the count passes 2^63 - 1.
 BACKSWEEP_API Index revolve_advances(Index steps, Index slots);
 
@@ -67,9 +66,10 @@ BACKSWEEP_API Index least_slots(Index steps, Index max_advances);
 /// The schedule. The last link of the first sweep is recorded as it is run, every other one taped just before its
 /// reverse; a state is taken at its last read. O(1) amortised per action, O(slots) memory that is touched only where a
 /// state is kept, no allocation after construction; slot k of the RAM tier holds the k-th lowest kept state.
-/// `needs_state`: the reverse of the last link reads x_{n-1} too, so `turn` stands for a link of its own behind the
-/// last: a binomial schedule of steps + 1 links. Throws InvalidArgument if steps < 0 or steps > 2^62, slots < 1, or
-/// more slots are useful than there is memory for.
+/// `needs_state`: the reverse of the last link reads x_{n-1}, so `turn` stands for a link of its own behind the last: a
+/// binomial schedule of steps + 1 links. The last link is recorded in the first sweep all the same, and its tape waits
+/// as the working tape until x_{n-1} is at work again. Throws InvalidArgument if steps < 0 or steps > 2^62, slots < 1,
+/// or more slots are useful than there is memory for.
 BACKSWEEP_API std::unique_ptr<Schedule> revolve(Index steps, Index slots, AdvanceRule rule = AdvanceRule::fewest_writes,
                                                 bool needs_state = false);
 

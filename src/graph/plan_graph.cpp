@@ -84,6 +84,8 @@ GraphPlan plan_graph(const Graph& graph, const PlanGraphOptions& options) {
         staged.orders = GraphOrders::any;
         staged.proven = false;
         return staged;
+    } catch (const BudgetTooSmall&) {
+        throw;
     } catch (const NoPlan&) {
         if (found) return *found;
         return staged_milp(graph, options.budget, options.seconds);

@@ -373,8 +373,8 @@ std::string states_problem(Index states) {
 
 [[noreturn]] void too_little(const Graph& graph, const Values& values, const GraphOptions& options) {
     const LeastBudget least = least_budget(values, std::max(options.budget, largest_node_bytes(graph)), options.states);
-    throw NoPlan("optimal_graph: the graph needs " + std::string(least.exact ? "" : "more than ") +
-                 std::to_string(least.bytes) + " bytes, offered " + std::to_string(options.budget));
+    throw BudgetTooSmall("optimal_graph: the graph needs " + std::string(least.exact ? "" : "at least ") +
+                         std::to_string(least.bytes) + " bytes, offered " + std::to_string(options.budget));
 }
 
 }  // namespace

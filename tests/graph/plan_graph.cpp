@@ -80,6 +80,16 @@ BOOST_AUTO_TEST_CASE(small_graphs_are_searched_and_large_ones_solved) {
     BOOST_CHECK_EQUAL(staged.cost, optimum);
 }
 
+BOOST_AUTO_TEST_CASE(a_budget_proven_too_small_is_not_tried_again) {
+    // Every node fits alone, but beside the second large value the small one made of the first must stay.
+    const Graph graph{{{1.0, 5, {}}, {1.0, 1, {0}}, {1.0, 5, {}}, {1.0, 1, {2}}, {1.0, 1, {1, 3}}}};
+    PlanGraphOptions options{.budget = 6, .search_nodes = 4};
+    BOOST_CHECK_EXCEPTION(plan_graph(graph, options), BudgetTooSmall, Says{"optimal_graph: the graph needs 7 bytes"});
+    // A search that is cut short proves nothing, and the programme is asked.
+    options.states = 1;
+    BOOST_CHECK_EXCEPTION(plan_graph(graph, options), NoPlan, Says{"staged_milp: no staged plan fits"});
+}
+
 BOOST_AUTO_TEST_CASE(a_method_by_name) {
     const auto by = [](const std::string& method) {
         PlanGraphOptions options;

@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(training_chains) {
     BOOST_CHECK_EQUAL(planned({training_chain(20), 6}).cost, 64.0);
     BOOST_CHECK_EQUAL(planned({training_chain(20), 8}).cost, 53.0);
     BOOST_CHECK_EQUAL(planned({training_chain(20), 10}).cost, 51.0);
-    BOOST_CHECK_EXCEPTION(optimal_graph({training_chain(20), 3}), NoPlan, Says{"needs 4 bytes, offered 3"});
+    BOOST_CHECK_EXCEPTION(optimal_graph({training_chain(20), 3}), BudgetTooSmall, Says{"needs 4 bytes, offered 3"});
 }
 
 BOOST_AUTO_TEST_CASE(units_do_not_matter) {

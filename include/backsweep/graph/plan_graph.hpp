@@ -23,7 +23,8 @@ struct BACKSWEEP_API PlanGraphOptions {
 /// auto: every node once, where that fits. Else a chain is planned as one; up to `search_nodes` nodes the search then
 /// proves that plan or betters it. Other graphs of up to searchable_nodes nodes are searched; beyond `search_nodes`
 /// CBC has its time as well where the search proved nothing, and larger ones are solved by CBC. Throws InvalidArgument
-/// (graph.problem(), options.problem(), or a method that the graph does not fit) or NoPlan.
+/// (graph.problem(), options.problem(), or a method that the graph does not fit) or NoPlan: BudgetTooSmall where the
+/// search proved that.
 BACKSWEEP_API GraphPlan plan_graph(const Graph& graph, const PlanGraphOptions& options);
 
 }  // namespace backsweep

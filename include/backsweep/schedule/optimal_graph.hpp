@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "backsweep/base/error.hpp"
 #include "backsweep/schedule/graph.hpp"
 
 namespace backsweep {
@@ -23,10 +24,15 @@ struct BACKSWEEP_API GraphOptions {
     std::string problem() const;
 };
 
+/// The budget is proven too small, for every order: no other solver finds a plan.
+class BACKSWEEP_API BudgetTooSmall : public NoPlan {
+    using NoPlan::NoPlan;
+};
+
 /// The plan of least cost: `proven`, with lower_bound = cost. Where the search is cut short, the best plan that hasty
 /// searches of the same limits find, and the bound that the exact one had proven by then.
-/// Throws InvalidArgument (options.problem()), or NoPlan: the budget is too small (the message names the least that
-/// serves, or the most that is known to be too little), or no plan was found within the limits.
+/// Throws InvalidArgument (options.problem()), BudgetTooSmall (the message names the least that serves, or a bound that
+/// it does not fall below), or another NoPlan: none was found within the limits.
 BACKSWEEP_API GraphPlan optimal_graph(const GraphOptions& options);
 
 /// A budget in bytes, and whether it is known to serve.

@@ -40,6 +40,19 @@ struct SampleArguments {
 };
 int sample(const SampleArguments& arguments);
 
+struct ExportArguments {
+    std::filesystem::path run;
+    std::filesystem::path file;
+};
+int export_weights(const ExportArguments& arguments);
+
+struct InfoArguments {
+    std::filesystem::path file;
+    std::vector<std::string> settings;
+    bool json = false;
+};
+int info(const InfoArguments& arguments);
+
 /// What is known of a chain without a model.
 struct ChainArguments {
     Index steps = 0;

@@ -11,6 +11,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -51,8 +52,11 @@ Domain text() {
 Domain path() {
     return {.kind = Domain::Kind::path};
 }
-Domain numbers() {
-    return {.kind = Domain::Kind::numbers};
+Domain percents() {
+    return {.kind = Domain::Kind::percents};
+}
+Domain weights() {
+    return {.kind = Domain::Kind::weights};
 }
 Domain one_of(std::vector<std::string> choices) {
     return {.kind = Domain::Kind::choice, .choices = std::move(choices)};
@@ -75,6 +79,24 @@ const char* not_copy(C c) {
 const char* with_tokens(C c) {
     return c.data.kind != "adding" ? nullptr : "the inputs of data.kind = \"adding\" are no tokens";
 }
+const char* with_classes(C c) {
+    return c.data.kind != "adding" ? nullptr : "the targets of data.kind = \"adding\" are no classes";
+}
+const char* with_values(C c) {
+    return c.data.kind == "adding" ? nullptr : "the targets of this data.kind are classes: the loss is cross-entropy";
+}
+const char* only_huber(C c) {
+    if (const char* why = with_values(c)) return why;
+    return c.loss.kind == "huber" ? nullptr : "only loss.kind = \"huber\" has it";
+}
+const char* only_smooth_l1(C c) {
+    if (const char* why = with_values(c)) return why;
+    return c.loss.kind == "smooth_l1" ? nullptr : "only loss.kind = \"smooth_l1\" has it";
+}
+const char* only_gaussian(C c) {
+    if (const char* why = with_values(c)) return why;
+    return c.loss.kind == "gaussian_nll" ? nullptr : "only loss.kind = \"gaussian_nll\" has it";
+}
 const char* with_streams(C c) {
     return c.data.kind == "text" ? nullptr : "each window of this data.kind is new sequences";
 }
@@ -85,21 +107,102 @@ const char* with_carry(C c) {
 const char* with_look_back(C c) {
     return c.train.look_back > 0 ? nullptr : "nothing is looked back at without train.look_back";
 }
+const char* random_windows(C c) {
+    return c.train.windows != "fixed" ? nullptr : "windows of train.windows = \"fixed\" are data.window long";
+}
+const char* only_normal(C c) {
+    return c.train.windows == "normal" ? nullptr : "only train.windows = \"normal\" has it";
+}
+const char* only_artbp(C c) {
+    return c.train.windows == "artbp" ? nullptr : "only train.windows = \"artbp\" has it";
+}
+const char* only_lstm(C c) {
+    return c.model.cell == "lstm" ? nullptr : "only model.cell = \"lstm\" has it";
+}
+const char* only_gated(C c) {
+    return c.model.cell == "lstm" || c.model.cell == "gru" ? nullptr : "only model.cell = \"lstm\" and \"gru\" have it";
+}
+const char* with_layers(C c) {
+    return c.model.layers > 1 ? nullptr : "it lies between model.layers, and there is one; model.output_dropout lies behind";
+}
+const char* with_weights(C c) {
+    return !c.model.weights.empty() ? nullptr : "there is no model.weights";
+}
+const char* with_dropout(C c) {
+    return c.model.dropout + c.model.input_dropout + c.model.output_dropout > 0.0 ? nullptr : "there is no dropout";
+}
 const char* only_sgd(C c) {
     return c.optimizer.kind == "sgd" ? nullptr : "only optimizer.kind = \"sgd\" has it";
 }
 const char* only_adam(C c) {
-    return c.optimizer.kind != "sgd" ? nullptr : "only optimizer.kind = \"adam\" and \"adamw\" have it";
+    return c.optimizer.kind == "adam" || c.optimizer.kind == "adamw"
+               ? nullptr
+               : "only optimizer.kind = \"adam\" and \"adamw\" have it";
+}
+const char* adam_or_lamb(C c) {
+    return !only_adam(c) || c.optimizer.kind == "lamb"
+               ? nullptr
+               : "only optimizer.kind = \"adam\", \"adamw\" and \"lamb\" have it";
+}
+const char* only_rmsprop(C c) {
+    return c.optimizer.kind == "rmsprop" ? nullptr : "only optimizer.kind = \"rmsprop\" has it";
+}
+const char* only_adagrad(C c) {
+    return c.optimizer.kind == "adagrad" ? nullptr : "only optimizer.kind = \"adagrad\" has it";
+}
+const char* not_sgd(C c) {
+    return only_sgd(c) ? nullptr : "optimizer.kind = \"sgd\" has none";
+}
+const char* not_cycled(C c) {
+    return !c.rate.cycles_momentum() ? nullptr
+                                     : "rate.law = \"one_cycle\" moves it from rate.momentum_high to "
+                                       "rate.momentum_low and back, unless rate.cycle_momentum = false";
+}
+const char* own_momentum(C c) {
+    if (only_sgd(c) && only_rmsprop(c)) return "only optimizer.kind = \"sgd\" and \"rmsprop\" have it";
+    return not_cycled(c);
+}
+const char* own_beta1(C c) {
+    if (const char* why = adam_or_lamb(c)) return why;
+    return not_cycled(c);
 }
 const char* with_momentum(C c) {
     if (const char* why = only_sgd(c)) return why;
-    return c.optimizer.momentum != 0.0 ? nullptr : "optimizer.momentum is 0";
+    return c.optimizer.momentum != 0.0 || c.rate.cycles_momentum() ? nullptr : "optimizer.momentum is 0";
 }
 const char* with_decay(C c) {
     return c.optimizer.weight_decay != 0.0 ? nullptr : "optimizer.weight_decay is 0";
 }
-const char* with_curve(C c) {
-    return c.rate.law != "constant" ? nullptr : "rate.law = \"constant\" has none";
+bool is_law(C c, std::initializer_list<std::string_view> laws) {
+    return std::find(laws.begin(), laws.end(), c.rate.law) != laws.end();
+}
+const char* with_floor(C c) {
+    return is_law(c, {"cosine", "annealing", "plateau"})
+               ? nullptr
+               : "only rate.law = \"cosine\", \"annealing\" and \"plateau\" have it";
+}
+const char* with_length(C c) {
+    return is_law(c, {"cosine", "annealing", "one_cycle"})
+               ? nullptr
+               : "only rate.law = \"cosine\", \"annealing\" and \"one_cycle\" have it";
+}
+const char* with_factor(C c) {
+    return is_law(c, {"step", "exponential", "plateau"})
+               ? nullptr
+               : "only rate.law = \"step\", \"exponential\" and \"plateau\" have it";
+}
+const char* with_period(C c) {
+    return is_law(c, {"step", "plateau"}) ? nullptr : "only rate.law = \"step\" and \"plateau\" have it";
+}
+const char* only_one_cycle(C c) {
+    return is_law(c, {"one_cycle"}) ? nullptr : "only rate.law = \"one_cycle\" has it";
+}
+const char* with_cycled_momentum(C c) {
+    if (const char* why = only_one_cycle(c)) return why;
+    return c.rate.cycle_momentum ? nullptr : "rate.cycle_momentum is false";
+}
+const char* only_plateau(C c) {
+    return is_law(c, {"plateau"}) ? nullptr : "only rate.law = \"plateau\" has it";
 }
 const char* with_warm_up(C c) {
     return c.rate.warm_up > 0 ? nullptr : "there is no rate.warm_up";
@@ -139,7 +242,7 @@ std::vector<Key> make_table() {
          "the text; relative to the file's folder (in `--set`: to the current one)", only_text, true, true},
         {"data.checksum", [](Config& c) -> F { return &c.data.checksum; }, text(),
          "of the text, as the manifest of a run has it; a text with another one is refused", only_text},
-        {"data.split", [](Config& c) -> F { return &c.data.split; }, numbers(),
+        {"data.split", [](Config& c) -> F { return &c.data.split; }, percents(),
          "percent of the text for training, validation and test", only_text},
         {"data.vocabulary", [](Config& c) -> F { return &c.data.vocabulary; }, text(),
          "which bytes are tokens: `occurring`, `all`, or the bytes in rising order as hexadecimal digits", only_text},
@@ -156,13 +259,63 @@ std::vector<Key> make_table() {
          "windows that are called an epoch", only_made},
         {"data.seed", [](Config& c) -> F { return &c.data.seed; }, at_least(0), "of the made sequences", only_made},
 
+        {"model.cell", [](Config& c) -> F { return &c.model.cell; }, one_of({"lstm", "gru", "rnn_tanh", "rnn_relu"}),
+         "kind of the recurrent layers"},
         {"model.embedding", [](Config& c) -> F { return &c.model.embedding; }, between(1, most_wide),
          "features of a token", with_tokens},
         {"model.hidden", [](Config& c) -> F { return &c.model.hidden; }, between(1, most_wide),
-         "features of each LSTM layer"},
+         "features of each recurrent layer"},
         {"model.layers", [](Config& c) -> F { return &c.model.layers; }, between(1, most_layers),
-         "stacked LSTM layers"},
-        {"model.bias", [](Config& c) -> F { return &c.model.bias; }, flag(), "whether LSTM and head have biases"},
+         "stacked recurrent layers"},
+        {"model.bias", [](Config& c) -> F { return &c.model.bias; }, flag(), "whether recurrent layers and head have biases"},
+        {"model.projection", [](Config& c) -> F { return &c.model.projection; }, between(0, most_wide),
+         "features of the LSTM's output, less than model.hidden; 0: as many as that", only_lstm},
+        {"model.heads", [](Config& c) -> F { return &c.model.heads; }, between(1, most_wide),
+         "parts of the state, each fed back to itself alone; divides model.hidden"},
+        {"model.layer_norm", [](Config& c) -> F { return &c.model.layer_norm; }, flag(),
+         "layer normalisation within the cell", only_gated},
+        {"model.learned_state", [](Config& c) -> F { return &c.model.learned_state; }, flag(),
+         "whether sequences start from parameters instead of zero"},
+        {"model.start", [](Config& c) -> F { return &c.model.start; }, one_of({"uniform", "orthogonal", "identity"}),
+         "of the recurrent weights; identity with model.cell = \"rnn_relu\" is the IRNN"},
+        {"model.forget_bias", [](Config& c) -> F { return &c.model.forget_bias; }, between(-100.0, 100.0),
+         "start of the forget gate's bias; not given: as the others", only_lstm},
+        {"model.dropout", [](Config& c) -> F { return &c.model.dropout; }, fraction(), "between recurrent layers",
+         with_layers},
+        {"model.input_dropout", [](Config& c) -> F { return &c.model.input_dropout; }, fraction(),
+         "of what the first recurrent layer reads"},
+        {"model.output_dropout", [](Config& c) -> F { return &c.model.output_dropout; }, fraction(),
+         "of what the head reads"},
+        {"model.locked", [](Config& c) -> F { return &c.model.locked; }, flag(),
+         "one dropout mask for all steps of a window", with_dropout},
+        {"model.weight_drop", [](Config& c) -> F { return &c.model.weight_drop; }, fraction(),
+         "dropout of recurrent weights, one mask a window"},
+        {"model.tied", [](Config& c) -> F { return &c.model.tied; }, flag(),
+         "the head's weights are the embedding's; wants model.embedding features of the last layer", with_tokens},
+
+        {"model.weights", [](Config& c) -> F { return &c.model.weights; }, path(),
+         "`.safetensors` that the parameters start from, such as a state_dict of PyTorch or what `backsweep export` wrote"},
+        {"model.checksum", [](Config& c) -> F { return &c.model.checksum; }, text(),
+         "of that file; one with another is refused", with_weights},
+
+        {"loss.kind", [](Config& c) -> F { return &c.loss.kind; },
+         one_of({"mean_squared_error", "l1", "huber", "smooth_l1", "gaussian_nll"}),
+         "of targets that are numbers; with gaussian_nll the head gives mean and variance", with_values},
+        {"loss.reduction", [](Config& c) -> F { return &c.loss.reduction; }, one_of({"mean", "sum"}),
+         "over the positions of an update that have a loss"},
+        {"loss.class_weights", [](Config& c) -> F { return &c.loss.class_weights; }, weights(),
+         "what each class of targets counts; not given: all 1", with_classes},
+        {"loss.label_smoothing", [](Config& c) -> F { return &c.loss.label_smoothing; }, fraction(),
+         "part of each target that is spread over all classes", with_classes},
+        {"loss.ignore_index", [](Config& c) -> F { return &c.loss.ignore_index; }, between(0, most_wide),
+         "number of a token that gives no loss as a target (in copy memory, data.symbols is the blank)", with_classes},
+        {"loss.delta", [](Config& c) -> F { return &c.loss.delta; }, above(0.0), "where huber turns linear", only_huber},
+        {"loss.beta", [](Config& c) -> F { return &c.loss.beta; }, at_least(0.0), "where smooth_l1 turns linear",
+         only_smooth_l1},
+        {"loss.epsilon", [](Config& c) -> F { return &c.loss.epsilon; }, above(0.0), "the least variance",
+         only_gaussian},
+        {"loss.full", [](Config& c) -> F { return &c.loss.full; }, flag(), "with the constant log(2 pi) / 2",
+         only_gaussian},
 
         {"train.updates", [](Config& c) -> F { return &c.train.updates; }, between(1, most_updates),
          "stop after so many updates; one of the three limits is needed, the first one reached counts", nullptr, false,
@@ -178,6 +331,20 @@ std::vector<Key> make_table() {
          with_look_back},
         {"train.carry", [](Config& c) -> F { return &c.train.carry; }, flag(),
          "the state goes on from window to window", with_streams},
+        {"train.windows", [](Config& c) -> F { return &c.train.windows; }, one_of({"fixed", "normal", "artbp"}),
+         "length of the windows: data.window; normal: random about it, the rate scaled by the length; artbp: cut at random, "
+         "the gradient unbiased",
+         with_carry},
+        {"train.window_deviation", [](Config& c) -> F { return &c.train.window_deviation; }, at_least(0.0),
+         "standard deviation of the length", only_normal},
+        {"train.window_half", [](Config& c) -> F { return &c.train.window_half; }, between(0.0, 1.0),
+         "chance that a window is about half as long", only_normal},
+        {"train.window_shortest", [](Config& c) -> F { return &c.train.window_shortest; }, between(1, most_steps),
+         "least length", only_normal},
+        {"train.window_tail", [](Config& c) -> F { return &c.train.window_tail; }, at_least(0.0),
+         "alpha of the chance to cut, above 3; 0: a constant chance", only_artbp},
+        {"train.window_longest", [](Config& c) -> F { return &c.train.window_longest; }, between(0, most_steps),
+         "steps that the plan must have room for; 0: data.window and 6 deviations, or 64 data.window", random_windows},
         {"train.chunk", [](Config& c) -> F { return &c.train.chunk; }, between(1, most_steps),
          "steps of a link: what is stored and recomputed as one"},
         {"train.shards", [](Config& c) -> F { return &c.train.shards; }, between(0, most_wide),
@@ -192,37 +359,77 @@ std::vector<Key> make_table() {
         {"train.device", [](Config& c) -> F { return &c.train.device; }, one_of(devices()),
          "where layers are computed"},
 
-        {"optimizer.kind", [](Config& c) -> F { return &c.optimizer.kind; }, one_of({"sgd", "adam", "adamw"}),
-         "the rule"},
+        {"optimizer.kind", [](Config& c) -> F { return &c.optimizer.kind; },
+         one_of({"sgd", "adam", "adamw", "rmsprop", "adagrad", "lamb"}), "the rule"},
         {"optimizer.rate", [](Config& c) -> F { return &c.optimizer.rate; }, above(0.0), "the (highest) learning rate"},
-        {"optimizer.momentum", [](Config& c) -> F { return &c.optimizer.momentum; }, at_least(0.0), "of sgd", only_sgd},
+        {"optimizer.momentum", [](Config& c) -> F { return &c.optimizer.momentum; }, at_least(0.0),
+         "of sgd and rmsprop", own_momentum},
         {"optimizer.dampening", [](Config& c) -> F { return &c.optimizer.dampening; }, between(0.0, 1.0),
          "of sgd's momentum", with_momentum},
         {"optimizer.nesterov", [](Config& c) -> F { return &c.optimizer.nesterov; }, flag(),
          "sgd: look ahead along the momentum", with_momentum},
         {"optimizer.beta1", [](Config& c) -> F { return &c.optimizer.beta1; }, fraction(), "decay of the first moment",
-         only_adam},
+         own_beta1},
         {"optimizer.beta2", [](Config& c) -> F { return &c.optimizer.beta2; }, fraction(), "decay of the second moment",
-         only_adam},
+         adam_or_lamb},
         {"optimizer.epsilon", [](Config& c) -> F { return &c.optimizer.epsilon; }, at_least(0.0),
-         "added to the root of the second moment", only_adam},
+         "added to the root of the second moment; not given: 1e-8, adagrad 1e-10, lamb 1e-6", not_sgd},
         {"optimizer.amsgrad", [](Config& c) -> F { return &c.optimizer.amsgrad; }, flag(),
          "the greatest second moment so far", only_adam},
+        {"optimizer.alpha", [](Config& c) -> F { return &c.optimizer.alpha; }, fraction(),
+         "decay of rmsprop's mean of squares", only_rmsprop},
+        {"optimizer.centered", [](Config& c) -> F { return &c.optimizer.centered; }, flag(),
+         "rmsprop: less the square of the mean gradient", only_rmsprop},
+        {"optimizer.rate_decay", [](Config& c) -> F { return &c.optimizer.rate_decay; }, at_least(0.0),
+         "adagrad: the rate is divided by 1 + rate_decay times the updates made", only_adagrad},
+        {"optimizer.initial_accumulator", [](Config& c) -> F { return &c.optimizer.initial_accumulator; },
+         at_least(0.0), "what adagrad's sum of squares begins with", only_adagrad},
         {"optimizer.weight_decay", [](Config& c) -> F { return &c.optimizer.weight_decay; }, at_least(0.0),
-         "sgd and adam: added to the gradient; adamw: on the parameter alone"},
+         "sgd, adam, rmsprop, adagrad: added to the gradient; adamw: on the parameter alone; lamb: in the update whose "
+         "norm counts"},
         {"optimizer.decay_biases", [](Config& c) -> F { return &c.optimizer.decay_biases; }, flag(),
          "whether biases decay too", with_decay},
 
-        {"rate.law", [](Config& c) -> F { return &c.rate.law; }, one_of({"constant", "cosine", "annealing"}),
-         "of the rate behind the warm-up; annealing rises again behind rate.length"},
-        {"rate.floor", [](Config& c) -> F { return &c.rate.floor; }, at_least(0.0), "the least rate of the curve",
-         with_curve},
+        {"rate.law", [](Config& c) -> F { return &c.rate.law; },
+         one_of({"constant", "cosine", "annealing", "step", "exponential", "one_cycle", "plateau"}),
+         "of the rate behind the warm-up; annealing rises again behind rate.length; plateau heeds the validation loss"},
+        {"rate.floor", [](Config& c) -> F { return &c.rate.floor; }, at_least(0.0), "the least rate", with_floor},
         {"rate.length", [](Config& c) -> F { return &c.rate.length; }, between(1, most_updates),
-         "updates until the floor; not given: those of the run", with_curve},
+         "updates until the end of the curve; not given: those of the run", with_length},
+        {"rate.factor", [](Config& c) -> F { return &c.rate.factor; }, above(0.0),
+         "what the rate is multiplied by at each step, update or plateau", with_factor, true},
+        {"rate.period", [](Config& c) -> F { return &c.rate.period; }, between(1, most_updates),
+         "updates between steps, or between the validation losses that plateau heeds; not given: those of an epoch",
+         with_period},
         {"rate.warm_up", [](Config& c) -> F { return &c.rate.warm_up; }, between(0, most_updates),
-         "updates over which the rate rises"},
+         "updates over which the rate rises to the law's first one"},
         {"rate.warm_up_from", [](Config& c) -> F { return &c.rate.warm_up_from; }, between(0.0, 1.0),
-         "where it starts, a fraction of the highest", with_warm_up},
+         "where it starts, a fraction of that", with_warm_up},
+        {"rate.rise", [](Config& c) -> F { return &c.rate.rise; }, fraction(),
+         "part of the cycle in which the rate rises", only_one_cycle},
+        {"rate.start_divisor", [](Config& c) -> F { return &c.rate.start_divisor; }, at_least(1.0),
+         "the highest rate over the first one", only_one_cycle},
+        {"rate.end_divisor", [](Config& c) -> F { return &c.rate.end_divisor; }, at_least(1.0),
+         "the first rate over the last one", only_one_cycle},
+        {"rate.shape", [](Config& c) -> F { return &c.rate.shape; }, one_of({"cosine", "linear"}), "of the cycle",
+         only_one_cycle},
+        {"rate.phases", [](Config& c) -> F { return &c.rate.phases; }, between(2, 3),
+         "3: back to the first rate as fast as it rose, then to the last one", only_one_cycle},
+        {"rate.cycle_momentum", [](Config& c) -> F { return &c.rate.cycle_momentum; }, flag(),
+         "the momentum (of sgd and rmsprop; beta1 of the others) falls while the rate rises, and rises again",
+         only_one_cycle},
+        {"rate.momentum_high", [](Config& c) -> F { return &c.rate.momentum_high; }, fraction(), "where it begins",
+         with_cycled_momentum},
+        {"rate.momentum_low", [](Config& c) -> F { return &c.rate.momentum_low; }, fraction(),
+         "where it is at the highest rate", with_cycled_momentum},
+        {"rate.patience", [](Config& c) -> F { return &c.rate.patience; }, between(0, most_updates),
+         "validation losses in a row that may be no better before the rate is lowered", only_plateau},
+        {"rate.cooldown", [](Config& c) -> F { return &c.rate.cooldown; }, between(0, most_updates),
+         "validation losses after that which do not count as worse", only_plateau},
+        {"rate.threshold", [](Config& c) -> F { return &c.rate.threshold; }, at_least(0.0),
+         "a loss is better if it is lower than the best by more than this", only_plateau},
+        {"rate.threshold_kind", [](Config& c) -> F { return &c.rate.threshold_kind; }, one_of({"relative", "absolute"}),
+         "this part of the best loss, or the number itself", only_plateau},
 
         {"clip.kind", [](Config& c) -> F { return &c.clip.kind; }, one_of({"none", "norm", "largest_norm", "value"}),
          "2-norm, infinity norm, or each element"},
@@ -401,7 +608,10 @@ void assign(const Key& key, Config& config, const Given& given) {
         if (!list) wrong("has the wrong type");
         double sum = 0.0;
         for (const double x : *list) sum += x >= 0.0 ? x : infinity;
-        if (list->size() != 3 || !((*list)[0] > 0.0) || std::abs(sum - 100.0) > 1e-9) wrong("is out of range");
+        if (!std::isfinite(sum) || list->empty()) wrong("is out of range");
+        if (domain.kind == Domain::Kind::percents &&
+            (list->size() != 3 || !((*list)[0] > 0.0) || std::abs(sum - 100.0) > 1e-9))
+            wrong("is out of range");
         **to_list = *list;
     }
 }
@@ -443,7 +653,9 @@ std::string Domain::in_words(const Field& field) const {
             return "a text";
         case Kind::path:
             return "a path";
-        case Kind::numbers:
+        case Kind::weights:
+            return "a list of numbers >= 0, one for each class";
+        case Kind::percents:
             return "three numbers >= 0 that add up to 100, the first > 0";
     }
     return {};
@@ -459,6 +671,7 @@ bool Key::is_set(const Config& config) const {
     if (const auto* x = std::get_if<Index*>(&at)) return domain.holds(static_cast<double>(**x));
     if (const auto* x = std::get_if<double*>(&at)) return domain.holds(**x);
     if (const auto* x = std::get_if<std::string*>(&at)) return !(*x)->empty();
+    if (const auto* x = std::get_if<std::vector<double>*>(&at)) return !(*x)->empty();
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include "backsweep/plan/plan.hpp"
 
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -23,15 +24,36 @@ struct Config {
         Index batch = 32, window = 64, delay = 100, length = 10, symbols = 8, windows = 1000, seed = 1;
     } data;
     struct Model {
+        std::string cell = "lstm";
         Index embedding = 32, hidden = 128, layers = 1;
         bool bias = true;
+        Index projection = 0, heads = 1;
+        bool layer_norm = false, learned_state = false;
+        std::string start = "uniform";
+        double forget_bias = std::numeric_limits<double>::quiet_NaN();
+        double dropout = 0.0, input_dropout = 0.0, output_dropout = 0.0;
+        bool locked = false;
+        double weight_drop = 0.0;
+        bool tied = false;
+        std::string weights, checksum;
     } model;
+    struct Loss {
+        std::string kind = "mean_squared_error", reduction = "mean";
+        std::vector<double> class_weights;
+        double label_smoothing = 0.0;
+        Index ignore_index = -1;
+        double delta = 1.0, beta = 1.0, epsilon = 1e-6;
+        bool full = false;
+    } loss;
     struct Train {
         Index updates = 0, epochs = 0;
         double seconds = 0.0;
         Index look_back = 0;
         std::string look_back_form = "recompute";
         bool carry = true;
+        std::string windows = "fixed";
+        double window_deviation = 5.0, window_half = 0.05, window_tail = 4.0;
+        Index window_shortest = 5, window_longest = 0;
         Index chunk = 64, shards = 0, threads = 1, micro_batches = 1, seed = 0;
         std::string precision = "float", device = "cpu";
     } train;
@@ -39,16 +61,29 @@ struct Config {
         std::string kind = "adam";
         double rate = 1e-3, momentum = 0.0, dampening = 0.0;
         bool nesterov = false;
-        double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+        double beta1 = 0.9, beta2 = 0.999, epsilon = -1.0;
         bool amsgrad = false;
+        double alpha = 0.99;
+        bool centered = false;
+        double rate_decay = 0.0, initial_accumulator = 0.0;
         double weight_decay = 0.0;
         bool decay_biases = false;
     } optimizer;
     struct Rate {
         std::string law = "constant";
-        double floor = 0.0;
-        Index length = 0, warm_up = 0;
+        double floor = 0.0, factor = 0.0;
+        Index length = 0, period = 0, warm_up = 0;
         double warm_up_from = 0.1;
+        double rise = 0.3, start_divisor = 25.0, end_divisor = 1e4;
+        std::string shape = "cosine";
+        Index phases = 2;
+        bool cycle_momentum = true;
+        double momentum_high = 0.95, momentum_low = 0.85;
+        Index patience = 10, cooldown = 0;
+        double threshold = 1e-4;
+        std::string threshold_kind = "relative";
+
+        bool cycles_momentum() const { return law == "one_cycle" && cycle_momentum; }
     } rate;
     struct Clip {
         std::string kind = "none";
@@ -84,7 +119,7 @@ using Field = std::variant<bool*, Index*, double*, std::string*, std::vector<dou
 
 /// Which values a key takes.
 struct Domain {
-    enum class Kind { flag, number, bytes, choice, text, path, numbers };
+    enum class Kind { flag, number, bytes, choice, text, path, percents, weights };
     Kind kind = Kind::text;
     double least = 0.0, most = 0.0;  ///< numbers
     bool open = false;               ///< `least` itself is out

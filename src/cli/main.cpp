@@ -71,6 +71,17 @@ int run(int count, char** words) {
     sample_command->add_option("--prompt", to_sample.prompt, "what the model reads first; a new line unless given");
     with_json(sample_command, to_sample.json);
 
+    ExportArguments to_export;
+    CLI::App* export_command = app.add_subcommand("export", "a model's weights as PyTorch names them, .safetensors");
+    export_command->add_option("run", to_export.run, "folder of a run, or a snapshot")->required();
+    export_command->add_option("file", to_export.file, "where to; `model.weights` reads it")->required();
+
+    InfoArguments to_info;
+    CLI::App* info_command = app.add_subcommand("info", "a model's layers, their parameters and bytes");
+    info_command->add_option("file", to_info.file, "configuration of a run")->required();
+    with_settings(info_command, to_info.settings);
+    with_json(info_command, to_info.json);
+
     PlanArguments to_plan;
     CLI::App* plan_command = app.add_subcommand("plan", "schedules, their work and their bytes");
     plan_command->add_option("file", to_plan.file, "configuration of a run; without it: --steps, or --graph");
@@ -114,6 +125,8 @@ int run(int count, char** words) {
         if (*train_command) return train(to_train);
         if (*eval_command) return eval(to_eval);
         if (*sample_command) return sample(to_sample);
+        if (*export_command) return export_weights(to_export);
+        if (*info_command) return info(to_info);
         if (*plan_command) return plan(to_plan);
         if (*keys_command) return fmt::print("{}", keys_as_markdown()), 0;
         const BuildInfo& info = build_info();

@@ -229,6 +229,43 @@ std::string as_json(const std::vector<PartLoss>& losses, Index update, const std
     return out.dump(2) + "\n";
 }
 
+std::string as_text(const ModelInfo& info) {
+    const auto number = [](std::int64_t n) { return fmt::format("{}", n); };
+    const auto features = [&](Index n, const char* none) { return n > 0 ? number(n) : std::string(none); };
+    std::vector<std::vector<std::string>> rows{
+        {"layer", "reads", "gives", "parameters", "carry bytes", "tape bytes", "workspace bytes"}};
+    LayerInfo sum;
+    for (const LayerInfo& l : info.layers) {
+        rows.push_back({l.name, features(l.inputs, "tokens"), features(l.outputs, "loss"), number(l.parameters),
+                        number(l.carry), number(l.tape), number(l.workspace)});
+        sum.parameters += l.parameters;
+        sum.carry += l.carry;
+        sum.tape += l.tape;
+        sum.workspace = std::max(sum.workspace, l.workspace);
+    }
+    rows.push_back({"all", "", "", number(sum.parameters), number(sum.carry), number(sum.tape), number(sum.workspace)});
+    return fmt::format("{}\n{} sequences in {} shards, links of {} steps\n", info.model, info.batch, info.shards,
+                       info.chunk) +
+           table(rows);
+}
+
+std::string as_json(const ModelInfo& info) {
+    Json out;
+    out["model"] = info.model;
+    out["batch"] = info.batch;
+    out["shards"] = info.shards;
+    out["chunk"] = info.chunk;
+    out["layers"] = Json::array();
+    for (const LayerInfo& l : info.layers)
+        out["layers"].push_back({{"name", l.name},
+                                 {"inputs", l.inputs},
+                                 {"outputs", l.outputs},
+                                 {"parameters", l.parameters},
+                                 {"parameter_names", l.names},
+                                 {"bytes", {{"carry", l.carry}, {"tape", l.tape}, {"workspace", l.workspace}}}});
+    return out.dump(2) + "\n";
+}
+
 std::string as_text(const std::vector<ChainCandidate>& candidates, Index steps, bool bytes) {
     const auto number = [](std::int64_t n) { return fmt::format("{}", n); };
     const auto size = [&](std::int64_t n) { return bytes ? bytes_in_words(n) : number(n); };

@@ -55,6 +55,23 @@ std::string as_json(const std::vector<Candidate>& candidates, Index steps, const
 std::string as_text(const std::vector<PartLoss>& losses);
 std::string as_json(const std::vector<PartLoss>& losses, Index update, const std::string& snapshot);
 
+/// A layer of a model; bytes are of all shards together.
+struct LayerInfo {
+    std::string name;
+    std::vector<std::string> names{};  ///< of its parameters
+    Index inputs = 0, outputs = 0, parameters = 0;
+    std::int64_t carry = 0;      ///< of a state
+    std::int64_t tape = 0;       ///< of a link
+    std::int64_t workspace = 0;  ///< of one call; the layers share the largest
+};
+struct ModelInfo {
+    std::string model;
+    Index batch = 0, shards = 0, chunk = 0;  ///< sequences side by side, in so many parts; steps of a link
+    std::vector<LayerInfo> layers{};
+};
+std::string as_text(const ModelInfo& info);
+std::string as_json(const ModelInfo& info);
+
 /// One schedule that a chain without a model could have. Pairs are of RAM and disk.
 struct ChainCandidate {
     ScheduleOptions schedule;

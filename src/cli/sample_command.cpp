@@ -31,6 +31,8 @@ public:
         next_carry_.resize(network.carry());
         frame_.network = &network;
         frame_.at.steps = frame_.at.batch = 1;
+        frame_.at.training = false;
+        frame_.at.begins = network.spec().learned_state();
         frame_.parameters = parameters;
         frame_.spare = &spare_;
         frame_.workspace = workspace_.data();
@@ -44,6 +46,7 @@ public:
         chain_.frame() = frame_;
         chain_.advance({0, network_.depth() - 1}, x_);  // all but the loss
         carry_.swap(next_carry_);
+        frame_.at.begins = false;
         ++frame_.at.first;
         return x_.values.span();
     }

@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
 
 namespace backsweep::cli {
 
@@ -35,16 +37,105 @@ Range part_range(const Config::Data& config, Index bytes, std::string_view part)
     return part == "train" ? ranges.train : part == "valid" ? ranges.valid : ranges.test;
 }
 
-OptimizerSpec optimizer_spec(const Config::Optimizer& c) {
+/// Resolves optimizer.epsilon.
+OptimizerSpec optimizer_spec(Config& config) {
+    Config::Optimizer& c = config.optimizer;
+    const double momentum = config.rate.cycles_momentum() ? config.rate.momentum_high : c.momentum;
+    const auto epsilon = [&](double of_the_rule) { return c.epsilon = c.epsilon < 0.0 ? of_the_rule : c.epsilon; };
     OptimizerSpec spec;
     if (c.kind == "sgd")
-        spec.rule = SgdSpec{c.momentum, c.dampening, c.nesterov, c.weight_decay};
+        spec.rule = SgdSpec{momentum, c.dampening, c.nesterov, c.weight_decay};
     else if (c.kind == "adam")
-        spec.rule = AdamSpec{c.beta1, c.beta2, c.epsilon, c.amsgrad, c.weight_decay};
+        spec.rule = AdamSpec{c.beta1, c.beta2, epsilon(AdamSpec{}.epsilon), c.amsgrad, c.weight_decay};
+    else if (c.kind == "adamw")
+        spec.rule = AdamWSpec{c.beta1, c.beta2, epsilon(AdamWSpec{}.epsilon), c.amsgrad, c.weight_decay};
+    else if (c.kind == "rmsprop")
+        spec.rule = RmspropSpec{c.alpha, epsilon(RmspropSpec{}.epsilon), c.centered, momentum, c.weight_decay};
+    else if (c.kind == "adagrad")
+        spec.rule = AdagradSpec{c.rate_decay, c.initial_accumulator, epsilon(AdagradSpec{}.epsilon), c.weight_decay};
     else
-        spec.rule = AdamWSpec{c.beta1, c.beta2, c.epsilon, c.amsgrad, c.weight_decay};
+        spec.rule = LambSpec{c.beta1, c.beta2, epsilon(LambSpec{}.epsilon), c.weight_decay};
     if (c.weight_decay != 0.0 && !c.decay_biases) spec.groups = {{.patterns = {"*bias*"}, .weight_decay = 0.0}};
     return spec;
+}
+
+/// Resolves rate.length and rate.period; `windows` make an epoch.
+RateSpec rate_spec(Config& config, Index windows) {
+    constexpr std::array laws{"constant", "cosine", "annealing", "step", "exponential", "one_cycle", "plateau"};
+    const Config::Train& t = config.train;
+    Config::Rate& r = config.rate;
+    RateSpec spec;
+    spec.law = static_cast<RateSpec::Law>(std::find(laws.begin(), laws.end(), r.law) - laws.begin());
+    spec.peak = config.optimizer.rate;
+    spec.floor = r.floor;
+    spec.warm_up = r.warm_up;
+    spec.warm_up_from = r.warm_up_from;
+    using enum RateSpec::Law;
+    if (spec.law == cosine || spec.law == annealing || spec.law == one_cycle) {
+        const Index by_epochs = t.epochs * windows;
+        if (r.length == 0)
+            r.length = t.updates == 0 ? by_epochs : by_epochs == 0 ? t.updates : std::min(t.updates, by_epochs);
+        if (r.length == 0)
+            throw InvalidArgument(fmt::format(
+                "rate.law = \"{}\" needs rate.length, the updates until its end, for train.seconds alone do "
+                "not tell it",
+                r.law));
+        spec.length = r.length;
+    }
+    if ((spec.law == step || spec.law == RateSpec::Law::plateau) && r.period == 0) r.period = windows;
+    if (spec.law == step) spec.period = r.period;
+    if (r.factor > 0.0) spec.factor = r.factor;
+    spec.one_cycle = {r.rise,        r.start_divisor,  r.end_divisor,   r.shape == "linear",
+                      r.phases == 3, r.cycle_momentum, r.momentum_high, r.momentum_low};
+    spec.plateau = {.threshold = r.threshold,
+                    .absolute = r.threshold_kind == "absolute",
+                    .patience = r.patience,
+                    .cooldown = r.cooldown};
+    return spec;
+}
+
+LossSpec loss_spec(const Config& config) {
+    const Config::Loss& c = config.loss;
+    LossSpec spec;
+    spec.reduction = c.reduction == "sum" ? LossSpec::Reduction::sum : LossSpec::Reduction::mean;
+    if (config.data.kind != "adding") {
+        spec.class_weights = c.class_weights;
+        spec.label_smoothing = c.label_smoothing;
+        if (c.ignore_index >= 0) spec.ignore_index = c.ignore_index;
+        return spec;
+    }
+    using enum LossSpec::Kind;
+    spec.kind = c.kind == "l1"             ? l1
+                : c.kind == "huber"        ? huber
+                : c.kind == "smooth_l1"    ? smooth_l1
+                : c.kind == "gaussian_nll" ? gaussian_nll
+                                           : mean_squared_error;
+    spec.delta = c.delta;
+    spec.beta = c.beta;
+    spec.epsilon = c.epsilon;
+    spec.full = c.full;
+    return spec;
+}
+
+template <class Enum>
+Enum named(const std::string& name, std::initializer_list<const char*> names) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    return static_cast<Enum>(found - names.begin());
+}
+
+RecurrentSpec recurrent_spec(const Config::Model& m, Index inputs) {
+    RecurrentSpec rnn{"rnn", inputs, m.hidden, m.layers, m.bias};
+    rnn.cell = named<RecurrentSpec::Cell>(m.cell, {"lstm", "gru", "rnn_tanh", "rnn_relu"});
+    rnn.projection = m.projection;
+    rnn.heads = m.heads;
+    rnn.layer_norm = m.layer_norm;
+    rnn.learned_state = m.learned_state;
+    rnn.start = named<RecurrentSpec::Start>(m.start, {"uniform", "orthogonal", "identity"});
+    if (!std::isnan(m.forget_bias)) rnn.forget_bias = m.forget_bias;
+    rnn.dropout = m.dropout;
+    rnn.locked = m.locked && m.dropout > 0.0;
+    rnn.weight_drop = m.weight_drop;
+    return rnn;
 }
 
 }  // namespace
@@ -111,18 +202,28 @@ template std::unique_ptr<Source<double>> make_source(const Config::Data&, const 
 
 ModelSpec model_spec(const Config& config, const Data& data) {
     const Config::Model& m = config.model;
-    const auto rnn = [&](Index inputs) { return LstmSpec{"rnn", inputs, m.hidden, m.layers, m.bias}; };
-    const auto head = [&](Index outputs) { return DenseSpec{"head", m.hidden, outputs, m.bias}; };
+    const auto head = [&](Index outputs, const std::string& tied = {}) {
+        return DenseSpec{"head", recurrent_spec(m, 1).outputs(), outputs, m.bias, tied};
+    };
+    // The layers between what is read and the head.
+    const auto body = [&](std::vector<LayerSpec>& layers, Index inputs) {
+        if (m.input_dropout > 0.0) layers.push_back(DropoutSpec{"input_dropout", inputs, m.input_dropout, m.locked});
+        const RecurrentSpec rnn = recurrent_spec(m, inputs);
+        layers.push_back(rnn);
+        if (m.output_dropout > 0.0) layers.push_back(DropoutSpec{"output_dropout", rnn.outputs(), m.output_dropout, m.locked});
+    };
     ModelSpec spec;
+    spec.loss = loss_spec(config);
     if (config.data.kind == "adding") {
-        spec.layers = {rnn(2), head(1)};
-        spec.loss.kind = LossSpec::Kind::mean_squared_error;
+        body(spec.layers, 2);
+        spec.layers.push_back(head(spec.loss.kind == LossSpec::Kind::gaussian_nll ? 2 : 1));
         return spec;
     }
     const bool text = config.data.kind == "text";
     const Index tokens = text ? data.vocabulary.size() : config.data.symbols + 2;  // copy: blank and delimiter
-    spec.layers = {EmbeddingSpec{"embedding", tokens, m.embedding, {}}, rnn(m.embedding),
-                   head(text ? tokens : tokens - 1)};
+    spec.layers.push_back(EmbeddingSpec{"embedding", tokens, m.embedding, {}});
+    body(spec.layers, m.embedding);
+    spec.layers.push_back(head(text ? tokens : tokens - 1, m.tied ? "embedding" : ""));
     return spec;
 }
 
@@ -132,11 +233,18 @@ TrainOptions train_options(Config& config, Index windows) {
     o.look_back = t.look_back;
     o.form = t.look_back_form == "once" ? TrainOptions::LookBack::once : TrainOptions::LookBack::recompute;
     o.carry = t.carry && config.data.kind == "text";
+    o.windows.law = named<WindowSpec::Law>(t.windows, {"fixed", "normal", "artbp"});
+    o.windows.deviation = t.window_deviation;
+    o.windows.half = t.window_half;
+    o.windows.shortest = t.window_shortest;
+    o.windows.tail = t.window_tail;
+    o.windows.longest = t.window_longest;
     o.chunk = t.chunk;
     o.shards = t.shards;
     o.threads = t.threads;
     o.micro_batches = t.micro_batches;
-    o.optimizer = optimizer_spec(config.optimizer);
+    o.optimizer = optimizer_spec(config);
+    o.rate = rate_spec(config, windows);
     o.clip.kind = config.clip.kind == "norm"           ? ClipSpec::Kind::norm
                   : config.clip.kind == "largest_norm" ? ClipSpec::Kind::largest_norm
                   : config.clip.kind == "value"        ? ClipSpec::Kind::value
@@ -146,23 +254,6 @@ TrainOptions train_options(Config& config, Index windows) {
     o.budget = config.memory;
     o.seed = static_cast<std::uint64_t>(t.seed);
 
-    Config::Rate& r = config.rate;
-    o.rate.peak = config.optimizer.rate;
-    o.rate.warm_up = r.warm_up;
-    o.rate.warm_up_from = r.warm_up_from;
-    if (r.law != "constant") {
-        const Index by_epochs = t.epochs * windows;
-        if (r.length == 0)
-            r.length = t.updates == 0 ? by_epochs : by_epochs == 0 ? t.updates : std::min(t.updates, by_epochs);
-        if (r.length == 0)
-            throw InvalidArgument(fmt::format(
-                "rate.law = \"{}\" needs rate.length, the updates until its floor, for train.seconds alone do "
-                "not tell it",
-                r.law));
-        o.rate.law = r.law == "cosine" ? RateSpec::Law::cosine : RateSpec::Law::annealing;
-        o.rate.floor = r.floor;
-        o.rate.length = r.length;
-    }
     if (std::string why = o.problem(); !why.empty()) throw InvalidArgument(why);
     return o;
 }

@@ -49,7 +49,8 @@ auto with_precision(const std::string& precision, const F& f) {
 
 /// Whether the loss is that of predicting bytes, so that it can be told in bits per character.
 inline bool has_bits(const Config& config) {
-    return config.data.kind == "text";
+    return config.data.kind == "text" && config.loss.reduction == "mean" && config.loss.class_weights.empty() &&
+           config.loss.label_smoothing == 0.0 && config.loss.ignore_index < 0;
 }
 
 }  // namespace backsweep::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "backsweep/base/error.hpp"
 #include "backsweep/train/plan_json.hpp"
+#include "backsweep/train/weights.hpp"
 #include "cli/commands.hpp"
 #include "cli/process.hpp"
 #include "cli/progress.hpp"
@@ -64,6 +65,7 @@ public:
     Index window() const noexcept override { return source_->window(); }
     Index windows() const noexcept override { return source_->windows(); }
     Index length() const noexcept override { return source_->length(); }
+    bool divisible() const noexcept override { return source_->divisible(); }
     std::int64_t step_bytes() const noexcept override { return source_->step_bytes(); }
     Index remainder() const noexcept override { return source_->remainder(); }
     bool fresh(Index window) const noexcept override { return source_->fresh(window); }
@@ -123,6 +125,8 @@ public:
                     "the text '{}' is not the one of the run in '{}': its checksum was {} and is {}; bring the old "
                     "text back, or start another run with --out",
                     config_.data.path, folder.path().string(), then->data.checksum, config_.data.checksum));
+            if (config_.model.weights == then->model.weights && config_.model.checksum.empty())
+                config_.model.checksum = then->model.checksum;
             if (const std::string changed = difference(*then, config_); !changed.empty())
                 throw InvalidArgument(fmt::format(
                     "the run in '{}' cannot be resumed with another configuration: {}; give the old value, or "
@@ -143,13 +147,33 @@ public:
             throw InvalidArgument(
                 "'output.eval_every' has no effect here: the validation part of the text has less than two bytes; "
                 "leave it out");
-        if (!then) return;
-        if (const std::optional<NewestSnapshot> newest = folder.newest(warnings)) {
+        if (!valid_ && options_.rate.law == RateSpec::Law::plateau)
+            throw InvalidArgument(
+                "rate.law = \"plateau\" needs a validation part, but the one of the text has less than two bytes; "
+                "change data.split, or take another law");
+        std::optional<NewestSnapshot> newest;
+        if (then) newest = folder.newest(warnings);
+        if (!newest && !config_.model.weights.empty()) start_from_weights();
+        if (newest) {
             trainer_->restore(newest->snapshot);
             snapshot_ = newest->path.string();
             if (const auto note = newest->snapshot.notes.find(seconds_note); note != newest->snapshot.notes.end())
                 seconds_before_ = std::strtod(note->second.c_str(), nullptr);
         }
+    }
+
+    /// Once: a resumed run has a snapshot, and asks for the file no more.
+    void start_from_weights() try {
+        std::string& known = config_.model.checksum;
+        const std::string checksum = file_checksum(config_.model.weights);
+        if (!known.empty() && known != checksum)
+            throw InvalidArgument(fmt::format(
+                "the weights '{}' have changed: their checksum was {} and is {}; bring the old file back, or train anew",
+                config_.model.weights, known, checksum));
+        known = checksum;
+        load_weights<Real>(config_.model.weights, network_, trainer_->parameters());
+    } catch (const StoreError& error) {
+        throw InvalidArgument(error.what());
     }
 
     TrainReport train(const std::vector<std::string>& command, std::FILE* out) {
@@ -165,7 +189,18 @@ public:
         Index saved = snapshot_.empty() ? -1 : began, evaluated = -1;
         const Config::Output& every = config_.output;
         const auto is_due = [&](Index count) { return count > 0 && trainer_->updates() % count == 0; };
+        // An interrupted run may lack the validation loss that the rate waits for.
+        const auto rate_waits = [&] {
+            return options_.rate.law == RateSpec::Law::plateau &&
+                   trainer_->updates() / config_.rate.period > trainer_->plateau().seen;
+        };
+        const auto evaluate_now = [&] {
+            if (!evaluate_valid(report)) return;
+            evaluated = trainer_->updates();
+            if (rate_waits()) trainer_->observe(report.valid->result.loss);
+        };
 
+        if (!idle && rate_waits()) or_snapshot(report, watch, evaluate_now);
         while (!interrupted() && limits_.done(trainer_->updates(), watch.seconds()) < 1.0) {
             watch.start();
             const UpdateReport update = or_snapshot(report, watch, [&] { return trainer_->update(); });
@@ -178,11 +213,7 @@ public:
             const double spent = watch.seconds() - seconds_before_;
             progress.show({update.update, limits_.done(update.update, watch.seconds()), watch.seconds(),
                            spent > 0.0 ? steps / spent : 0.0, update.loss, report.bits, trainer_->live()});
-            if (is_due(every.eval_every)) {
-                or_snapshot(report, watch, [&] { evaluate_valid(report); });
-                evaluated = trainer_->updates();
-            }
-
+            if (is_due(every.eval_every) || rate_waits()) or_snapshot(report, watch, evaluate_now);
             if (is_due(every.snapshot_every)) saved = save(report, watch.seconds());
         }
         if (saved != trainer_->updates()) saved = save(report, watch.seconds());
@@ -226,17 +257,18 @@ private:
         }
     }
 
-    /// Does nothing more once a signal was noted.
-    void evaluate_valid(TrainReport& report, bool noted = true) {
+    /// False, with nothing done, once a signal was noted.
+    bool evaluate_valid(TrainReport& report, bool noted = true) {
         try {
             report.valid = {"valid",
                             evaluate<Real>(network_, trainer_->parameters(), *valid_, options_.chunk, options_.shards,
                                            options_.threads, options_.carry),
                             has_bits(config_)};
         } catch (const Interrupted&) {
-            return;
+            return false;
         }
         if (noted) folder_.append(metrics_line(*report.valid, trainer_->updates()));
+        return true;
     }
 
     Config config_;

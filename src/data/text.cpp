@@ -124,13 +124,17 @@ TextSource<Real>::TextSource(std::shared_ptr<const ByteText> text, Range part, V
 
 template <class Real>
 void TextSource<Real>::read(const Cut& cut, Batch<Real>& batch) const {
-    check_cut(cut, name(), batch_);
-    const Index begin = cut.window % windows() * window_, end = std::min(begin + window_, length_);
+    check_cut(cut, name(), batch_, length_);
+    Range steps = cut.steps;
+    if (steps.size() == 0) {
+        steps.first = cut.window % windows() * window_;
+        steps.last = std::min(steps.first + window_, length_);
+    }
     batch.clear();
-    batch.first = std::max<Index>(0, begin - cut.look_back);
-    batch.steps = end - batch.first;
+    batch.first = std::max<Index>(0, steps.first - cut.look_back);
+    batch.steps = steps.last - batch.first;
     batch.batch = cut.sequences.size();
-    batch.loss_from = begin - batch.first;
+    batch.loss_from = steps.first - batch.first;
     batch.tokens.resize(batch.steps * batch.batch);
     batch.classes.resize(batch.steps * batch.batch);
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "backsweep/nn/network.hpp"
+#include "nn/described_layer.hpp"
 
+#include <cstdint>
 #include <memory>
 
 namespace backsweep {
@@ -15,8 +17,11 @@ using LayerPointer = std::unique_ptr<const Layer<Real>>;
 template <class Real>
 struct Catalogue {
     LayerPointer<Real> (*embedding)(const EmbeddingSpec&);
-    LayerPointer<Real> (*lstm)(const LstmSpec&, Index layer);  ///< one of the stacked layers
+    LayerPointer<Real> (*recurrent)(const RecurrentPart&);
     LayerPointer<Real> (*dense)(const DenseSpec&);
+    LayerPointer<Real> (*norm)(const NormSpec&);
+    LayerPointer<Real> (*activation)(const ActivationSpec&);
+    LayerPointer<Real> (*dropout)(const DropoutSpec&, std::uint32_t stream);  ///< stream: of its random numbers
     LayerPointer<Real> (*loss)(const LossSpec&, Index features);  ///< features: of the last layer's output
 };
 

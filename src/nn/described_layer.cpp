@@ -20,29 +20,70 @@ std::vector<ParameterShape> parameters_of(const EmbeddingSpec& spec) {
         {spec.name + ".weight", spec.vocabulary, spec.features, {Start::Law::normal, 1.0, spec.padding.value_or(-1)}}};
 }
 
-std::vector<ParameterShape> parameters_of(const LstmSpec& spec, Index layer) {
-    const std::string suffix = "_l" + std::to_string(layer);
-    const Index gates = 4 * spec.hidden;
+std::string RecurrentPart::suffix() const {
+    return "_l" + std::to_string(layer) + (backward ? "_reverse" : "");
+}
+
+std::string RecurrentPart::name() const {
+    return spec.name + (spec.layers > 1 ? ", layer " + std::to_string(layer) : "") + (backward ? ", backward" : "");
+}
+
+std::vector<ParameterShape> parameters_of(const RecurrentPart& part) {
+    using Cell = RecurrentSpec::Cell;
+    const RecurrentSpec& spec = part.spec;
+    const std::string name = spec.name + '.', suffix = part.suffix();
+    const Index blocks = spec.cell == Cell::lstm ? 4 : spec.cell == Cell::gru ? 3 : 1, gates = blocks * spec.hidden;
     const Start start = uniform(spec.hidden);
+    Start recurrent = start, forget_ih = start, forget_hh = start;
+    if (spec.start == RecurrentSpec::Start::orthogonal) recurrent = {Start::Law::orthogonal, 1.0};
+    if (spec.start == RecurrentSpec::Start::identity) recurrent = {Start::Law::identity, 1.0};
+    recurrent.block = spec.hidden / spec.heads;
+    if (spec.forget_bias) {
+        const Range forget{spec.hidden, 2 * spec.hidden};
+        forget_ih.fixed = {forget, *spec.forget_bias};
+        forget_hh.fixed = {forget, 0.0};
+    }
     std::vector<ParameterShape> shapes{
-        {spec.name + ".weight_ih" + suffix, gates, layer == 0 ? spec.inputs : spec.hidden, start},
-        {spec.name + ".weight_hh" + suffix, gates, spec.hidden, start}};
+        {name + "weight_ih" + suffix, gates, part.inputs(), start},
+        {name + "weight_hh" + suffix, gates, spec.state() / spec.heads, recurrent}};
     if (spec.bias) {
-        shapes.push_back({spec.name + ".bias_ih" + suffix, gates, 0, start});
-        shapes.push_back({spec.name + ".bias_hh" + suffix, gates, 0, start});
+        shapes.push_back({name + "bias_ih" + suffix, gates, 0, forget_ih});
+        shapes.push_back({name + "bias_hh" + suffix, gates, 0, forget_hh});
+    }
+    if (spec.projection > 0) shapes.push_back({name + "weight_hr" + suffix, spec.projection, spec.hidden, start});
+    const auto norm = [&](const char* which, Index size) {
+        shapes.push_back({name + which + suffix + ".weight", size, 0, {Start::Law::constant, 1.0}});
+        shapes.push_back({name + which + suffix + ".bias", size, 0, {}});
+    };
+    if (spec.layer_norm) {
+        norm("norm_ih", gates);
+        norm("norm_hh", gates);
+        if (spec.cell == Cell::lstm) norm("norm_c", spec.hidden);
+    }
+    if (spec.learned_state) {
+        shapes.push_back({name + "h0" + suffix, spec.state(), 0, {}});
+        if (spec.cell == Cell::lstm) shapes.push_back({name + "c0" + suffix, spec.hidden, 0, {}});
     }
     return shapes;
 }
 
 std::vector<ParameterShape> parameters_of(const DenseSpec& spec) {
     const Start start = uniform(spec.inputs);
-    std::vector<ParameterShape> shapes{{spec.name + ".weight", spec.outputs, spec.inputs, start}};
+    std::vector<ParameterShape> shapes;
+    if (spec.tied.empty()) shapes.push_back({spec.name + ".weight", spec.outputs, spec.inputs, start});
     if (spec.bias) shapes.push_back({spec.name + ".bias", spec.outputs, 0, start});
     return shapes;
 }
 
-std::string name_of(const LstmSpec& spec, Index layer) {
-    return spec.layers > 1 ? spec.name + ", layer " + std::to_string(layer) : spec.name;
+std::string tied_to(const DenseSpec& spec) {
+    return spec.tied.empty() ? "" : spec.tied + ".weight";
+}
+
+std::vector<ParameterShape> parameters_of(const NormSpec& spec) {
+    if (!spec.affine) return {};
+    std::vector<ParameterShape> shapes{{spec.name + ".weight", spec.features, 0, {Start::Law::constant, 1.0}}};
+    if (spec.kind == NormSpec::Kind::layer) shapes.push_back({spec.name + ".bias", spec.features, 0, {}});
+    return shapes;
 }
 
 std::string name_of(const LossSpec& spec) {
@@ -51,6 +92,16 @@ std::string name_of(const LossSpec& spec) {
             return "cross_entropy";
         case LossSpec::Kind::mean_squared_error:
             return "mean_squared_error";
+        case LossSpec::Kind::l1:
+            return "l1";
+        case LossSpec::Kind::huber:
+            return "huber";
+        case LossSpec::Kind::smooth_l1:
+            return "smooth_l1";
+        case LossSpec::Kind::binary_cross_entropy:
+            return "binary_cross_entropy";
+        case LossSpec::Kind::gaussian_nll:
+            return "gaussian_nll";
         case LossSpec::Kind::inner_product:
             break;
     }

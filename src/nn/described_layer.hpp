@@ -27,13 +27,28 @@ private:
     std::vector<ParameterShape> parameters_;
 };
 
+/// One direction of one of the stacked layers of a recurrent specification, which must outlive it.
+struct RecurrentPart {
+    const RecurrentSpec& spec;
+    Index layer = 0;
+    bool backward = false;  ///< the direction from the end to the beginning
+
+    /// Features that it reads.
+    Index inputs() const noexcept { return layer == 0 ? spec.inputs : spec.outputs(); }
+    /// "_l1_reverse".
+    std::string suffix() const;
+    /// "rnn", or "rnn, layer 1, backward" of several.
+    std::string name() const;
+};
+
 /// Parameters in canonical order: the names, shapes and starts that the specification's comment states.
 std::vector<ParameterShape> parameters_of(const EmbeddingSpec& spec);
-std::vector<ParameterShape> parameters_of(const LstmSpec& spec, Index layer);
+std::vector<ParameterShape> parameters_of(const RecurrentPart& part);
 std::vector<ParameterShape> parameters_of(const DenseSpec& spec);
+std::vector<ParameterShape> parameters_of(const NormSpec& spec);
+/// Name of the table that is the layer's weight; empty: it has its own.
+std::string tied_to(const DenseSpec& spec);
 
-/// "rnn", or "rnn, layer 1" of several.
-std::string name_of(const LstmSpec& spec, Index layer);
 /// "cross_entropy".
 std::string name_of(const LossSpec& spec);
 

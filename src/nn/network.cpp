@@ -5,7 +5,11 @@
 #include "backsweep/base/error.hpp"
 #include "backsweep/base/random.hpp"
 #include "nn/catalogue.hpp"
+#include "nn/composite.hpp"
 
+#include <armadillo>
+
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <type_traits>
@@ -30,16 +34,57 @@ Table& table() {
     return instance;
 }
 
-double starting_value(const Start& start, const Random& random, std::uint64_t element) {
+/// Rows, or columns if there are fewer, orthonormal: Q of the QR decomposition of normal numbers, R's diagonal positive.
+arma::mat orthogonal(Index rows, Index cols, const Random& random, std::uint64_t first) {
+    arma::mat normal(static_cast<arma::uword>(cols), static_cast<arma::uword>(rows));  // [row][column] in C order
+    for (arma::uword e = 0; e < normal.n_elem; ++e) normal[e] = random.normal(0, first + e);
+    const bool wide = cols >= rows;
+    arma::mat Q, R;
+    if (!arma::qr_econ(Q, R, wide ? normal : arma::mat(normal.t())))
+        throw NumericError("an orthogonal start: the QR decomposition of " + std::to_string(rows) + " x " +
+                           std::to_string(cols) + " random numbers failed; take another seed");
+    for (arma::uword c = 0; c < Q.n_cols; ++c)
+        if (R(c, c) < 0.0) Q.col(c) *= -1.0;
+    return wide ? Q : arma::mat(Q.t());
+}
+
+/// Assigns the starting values of a parameter, in C order.
+template <class Real>
+void fill(const ParameterView& view, const Random& random, Real* values) {
+    const Start& start = view.start;
+    const Index cols = std::max<Index>(view.cols, 1);
+    const auto each = [&](auto&& value) {
+        for (Index e = 0; e < view.size(); ++e) values[e] = static_cast<Real>(value(e));
+    };
     switch (start.law) {
         case Start::Law::zero:
-            return 0.0;
+            each([](Index) { return 0.0; });
+            break;
+        case Start::Law::constant:
+            each([&](Index) { return start.scale; });
+            break;
         case Start::Law::uniform:
-            return start.scale * (2.0 * random.uniform(0, element) - 1.0);
+            each([&](Index e) {
+                return start.scale * (2.0 * random.uniform(0, static_cast<std::uint64_t>(e)) - 1.0);
+            });
+            break;
         case Start::Law::normal:
+            each([&](Index e) { return start.scale * random.normal(0, static_cast<std::uint64_t>(e)); });
+            break;
+        case Start::Law::identity:
+            each([&](Index e) { return e / cols % start.block == e % cols ? start.scale : 0.0; });
+            break;
+        case Start::Law::orthogonal:
+            for (Index row = 0; row < view.rows; row += start.block) {
+                const arma::mat block = orthogonal(start.block, cols, random, static_cast<std::uint64_t>(row * cols));
+                for (arma::uword e = 0; e < block.n_elem; ++e)
+                    values[row * cols + static_cast<Index>(e)] = static_cast<Real>(start.scale * block[e]);
+            }
             break;
     }
-    return start.scale * random.normal(0, element);
+    if (start.zero_row >= 0) std::fill_n(values + start.zero_row * cols, cols, Real{0});
+    for (Index e = start.fixed.elements.first; e < start.fixed.elements.last; ++e)
+        values[e] = static_cast<Real>(start.fixed.value);
 }
 
 }  // namespace
@@ -62,6 +107,8 @@ Network<Real>::Network(ModelSpec spec, Layers layers) : spec_(std::move(spec)),
                                   std::to_string(outputs) + " outputs");
         parameter_offsets_.push_back(layout_.size());
         for (ParameterShape& shape : layer(l).parameters()) layout_.append(std::move(shape));
+        const std::string tied = layer(l).tied();
+        tied_offsets_.push_back(tied.empty() ? -1 : layout_.find(tied).offset);
         carry_offsets_.push_back(carry_);
         carry_ += sizes.carry;
         if (sizes.carry > 0) carry_depth_ = l + 1;
@@ -74,29 +121,66 @@ void Network<Real>::start(std::uint64_t seed, std::span<Real> parameters) const 
         throw InvalidArgument("the network has " + std::to_string(layout_.size()) +
                               " parameters, but room was given for " + std::to_string(parameters.size()));
     std::uint32_t number = 0;
-    for (const ParameterView& view : layout_.views()) {
-        const Random random(seed, number++);
-        for (Index e = 0; e < view.size(); ++e) {
-            const bool zero = view.cols > 0 && e / view.cols == view.start.zero_row;
-            const double value = zero ? 0.0 : starting_value(view.start, random, static_cast<std::uint64_t>(e));
-            parameters[static_cast<std::size_t>(view.offset + e)] = static_cast<Real>(value);
-        }
-    }
+    for (const ParameterView& view : layout_.views())
+        fill(view, Random(seed, number++), parameters.data() + view.offset);
 }
 
 template class Network<float>;
 template class Network<double>;
 
+namespace {
+
+/// Makes layers one after the other; `streams` numbers those that draw random numbers.
+template <class Real>
+class Assembly {
+public:
+    explicit Assembly(const Catalogue<Real>& catalogue) : catalogue_(catalogue) {}
+
+    typename Network<Real>::Layers layers(const std::vector<LayerSpec>& specs) {
+        typename Network<Real>::Layers layers;
+        for (const LayerSpec& any : specs)
+            std::visit([&](const auto& spec) { append(spec, layers); }, any);
+        return layers;
+    }
+
+private:
+    using Layers = typename Network<Real>::Layers;
+
+    void append(const EmbeddingSpec& spec, Layers& to) { to.push_back(catalogue_.embedding(spec)); }
+    void append(const DenseSpec& spec, Layers& to) { to.push_back(catalogue_.dense(spec)); }
+    void append(const NormSpec& spec, Layers& to) { to.push_back(catalogue_.norm(spec)); }
+    void append(const ActivationSpec& spec, Layers& to) { to.push_back(catalogue_.activation(spec)); }
+    void append(const DropoutSpec& spec, Layers& to) { to.push_back(catalogue_.dropout(spec, streams_++)); }
+    void append(const ResidualSpec& spec, Layers& to) { to.push_back(residual<Real>(spec.name, layers(spec.layers))); }
+
+    void append(const RecurrentSpec& spec, Layers& to) {
+        for (Index l = 0; l < spec.layers; ++l) {
+            if (spec.bidirectional)
+                to.push_back(bidirectional<Real>(part({spec, l, false}), part({spec, l, true})));
+            else
+                to.push_back(part({spec, l, false}));
+            if (spec.dropout > 0.0 && l + 1 < spec.layers)
+                append(DropoutSpec{spec.name + ", dropout " + std::to_string(l), spec.outputs(), spec.dropout, spec.locked}, to);
+        }
+    }
+
+    LayerPointer<Real> part(const RecurrentPart& part) {
+        LayerPointer<Real> layer = catalogue_.recurrent(part);
+        if (part.spec.weight_drop == 0.0) return layer;
+        return weight_drop<Real>(std::move(layer), part.spec.name + ".weight_hh" + part.suffix(), part.spec.weight_drop,
+                                 streams_++);
+    }
+
+    const Catalogue<Real>& catalogue_;
+    std::uint32_t streams_ = 1u << 31;  // starting values of parameters have those from 0 on
+};
+
+}  // namespace
+
 template <class Real>
 Network<Real> assemble(const ModelSpec& spec, const Catalogue<Real>& catalogue) {
     if (const std::string problem = spec.problem(); !problem.empty()) throw InvalidArgument(problem);
-    typename Network<Real>::Layers layers;
-    for (const LayerSpec& any : spec.layers) {
-        if (const auto* embedding = std::get_if<EmbeddingSpec>(&any)) layers.push_back(catalogue.embedding(*embedding));
-        if (const auto* dense = std::get_if<DenseSpec>(&any)) layers.push_back(catalogue.dense(*dense));
-        if (const auto* lstm = std::get_if<LstmSpec>(&any))
-            for (Index l = 0; l < lstm->layers; ++l) layers.push_back(catalogue.lstm(*lstm, l));
-    }
+    auto layers = Assembly<Real>(catalogue).layers(spec.layers);
     layers.push_back(catalogue.loss(spec.loss, spec.outputs()));
     return {spec, std::move(layers)};
 }

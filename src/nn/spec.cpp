@@ -4,6 +4,7 @@
 
 #include "backsweep/base/error.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -16,23 +17,50 @@ const std::string& name(const LayerSpec& layer) {
     return std::visit([](const auto& s) -> const std::string& { return s.name; }, layer);
 }
 
+Index inputs_of(const LayerSpec& layer);
+Index outputs_of(const LayerSpec& layer);
+
 Index inputs(const EmbeddingSpec&) {
     return 0;
 }
-Index inputs(const LstmSpec& s) {
+Index inputs(const RecurrentSpec& s) {
     return s.inputs;
 }
 Index inputs(const DenseSpec& s) {
     return s.inputs;
 }
+Index inputs(const NormSpec& s) {
+    return s.features;
+}
+Index inputs(const ActivationSpec& s) {
+    return s.features;
+}
+Index inputs(const DropoutSpec& s) {
+    return s.features;
+}
+Index inputs(const ResidualSpec& s) {
+    return s.layers.empty() ? 0 : inputs_of(s.layers.front());
+}
 Index outputs(const EmbeddingSpec& s) {
     return s.features;
 }
-Index outputs(const LstmSpec& s) {
-    return s.hidden;
+Index outputs(const RecurrentSpec& s) {
+    return s.outputs();
 }
 Index outputs(const DenseSpec& s) {
     return s.outputs;
+}
+Index outputs(const NormSpec& s) {
+    return s.features;
+}
+Index outputs(const ActivationSpec& s) {
+    return s.features;
+}
+Index outputs(const DropoutSpec& s) {
+    return s.features;
+}
+Index outputs(const ResidualSpec& s) {
+    return inputs(s);
 }
 
 Index inputs_of(const LayerSpec& layer) {
@@ -40,6 +68,15 @@ Index inputs_of(const LayerSpec& layer) {
 }
 Index outputs_of(const LayerSpec& layer) {
     return std::visit([](const auto& s) { return outputs(s); }, layer);
+}
+
+/// Whether f holds for a layer, those within residual blocks included.
+template <class F>
+bool any_layer(const std::vector<LayerSpec>& layers, const F& f) {
+    return std::any_of(layers.begin(), layers.end(), [&](const LayerSpec& layer) {
+        const auto* residual = std::get_if<ResidualSpec>(&layer);
+        return residual ? any_layer(residual->layers, f) : f(layer);
+    });
 }
 
 /// Empty, or "<what> must be at least 1, but is 0".
@@ -63,29 +100,125 @@ std::string problem_of(const EmbeddingSpec& s) {
     return {};
 }
 
-std::string problem_of(const LstmSpec& s) {
-    return first_of({positive("inputs", s.inputs), positive("hidden", s.hidden), positive("layers", s.layers)});
+/// Empty, or "<what> must be in [0, 1), but is 1.5".
+std::string fraction(const char* what, double value) {
+    return value >= 0.0 && value < 1.0 ? "" : std::string(what) + " must be in [0, 1), but is " + std::to_string(value);
+}
+
+std::string problem_of(const RecurrentSpec& s) {
+    using Cell = RecurrentSpec::Cell;
+    const std::string sizes = first_of({positive("inputs", s.inputs), positive("hidden", s.hidden),
+                                        positive("layers", s.layers), positive("heads", s.heads),
+                                        fraction("dropout", s.dropout), fraction("weight_drop", s.weight_drop)});
+    if (!sizes.empty()) return sizes;
+    if (s.projection < 0) return "projection must be 0 (none) or more, but is " + std::to_string(s.projection);
+    if (s.projection > 0 && s.cell != Cell::lstm) return "projection belongs to the lstm; leave it 0";
+    if (s.projection > 0 && s.projection >= s.hidden)
+        return "projection must be less than hidden = " + std::to_string(s.hidden) + ", but is " +
+               std::to_string(s.projection);
+    if (s.heads > 1 && s.projection > 0) return "heads > 1 and projection exclude each other; leave one out";
+    if (s.hidden % s.heads != 0)
+        return "heads must divide hidden = " + std::to_string(s.hidden) + ", but is " + std::to_string(s.heads);
+    if (s.layer_norm && s.cell != Cell::lstm && s.cell != Cell::gru)
+        return "layer_norm belongs to the lstm and the gru; leave it out";
+    if (s.layer_norm && (s.projection > 0 || s.heads > 1))
+        return "layer_norm stands with neither projection nor heads > 1; leave one out";
+    if (s.start == RecurrentSpec::Start::identity && s.projection > 0)
+        return "start identity wants square blocks of weight_hh, which a projection has not; leave one out";
+    if (s.forget_bias && s.cell != Cell::lstm) return "forget_bias belongs to the lstm; leave it out";
+    if (s.forget_bias && !s.bias) return "forget_bias wants bias; leave one out";
+    if (s.forget_bias && !std::isfinite(*s.forget_bias))
+        return "forget_bias must be finite, but is " + std::to_string(*s.forget_bias);
+    if (s.dropout > 0.0 && s.layers == 1)
+        return "dropout acts between layers, and there is only one; put a dropout layer behind it";
+    if (s.locked && s.dropout == 0.0) return "locked has no effect without dropout; leave it out";
+    return {};
 }
 
 std::string problem_of(const DenseSpec& s) {
     return first_of({positive("inputs", s.inputs), positive("outputs", s.outputs)});
 }
 
-std::string problem_of(const LossSpec& s, Index outputs) {
-    if (s.kind != LossSpec::Kind::cross_entropy) {
-        if (!s.class_weights.empty()) return "class_weights belong to cross_entropy; leave them empty";
-        if (s.label_smoothing != 0.0) return "label_smoothing belongs to cross_entropy; leave it 0";
-        if (s.ignore_index) return "ignore_index belongs to cross_entropy; leave it out";
-        return {};
-    }
-    if (!s.class_weights.empty() && static_cast<Index>(s.class_weights.size()) != outputs)
-        return "class_weights must have one entry for each of the " + std::to_string(outputs) + " classes, but has " +
-               std::to_string(s.class_weights.size());
-    for (const double w : s.class_weights)
+std::string problem_of(const NormSpec& s) {
+    if (const std::string size = positive("features", s.features); !size.empty()) return size;
+    if (!(s.epsilon > 0.0) || !std::isfinite(s.epsilon))
+        return "epsilon must be above 0, but is " + std::to_string(s.epsilon);
+    return {};
+}
+
+std::string problem_of(const ActivationSpec& s) {
+    return positive("features", s.features);
+}
+
+std::string problem_of(const DropoutSpec& s) {
+    return first_of({positive("features", s.features), fraction("rate", s.rate)});
+}
+
+/// The residual's own layers are judged where all layers are.
+std::string problem_of(const ResidualSpec& s) {
+    return s.layers.empty() ? "a residual block needs at least one layer" : "";
+}
+
+/// Empty, or which of the options that a loss of this kind does not read was given all the same.
+std::string idle_option(const LossSpec& s) {
+    using Kind = LossSpec::Kind;
+    struct Option {
+        const char* name;
+        bool given;
+        Kind kind;
+        const char* owner;
+        const char* leave;
+    };
+    const LossSpec d;
+    for (const Option& o :
+         {Option{"class_weights", !s.class_weights.empty(), Kind::cross_entropy, "cross_entropy", "them empty"},
+          Option{"label_smoothing", s.label_smoothing != d.label_smoothing, Kind::cross_entropy, "cross_entropy", "it 0"},
+          Option{"ignore_index", s.ignore_index.has_value(), Kind::cross_entropy, "cross_entropy", "it out"},
+          Option{"delta", s.delta != d.delta, Kind::huber, "huber", "it out"},
+          Option{"beta", s.beta != d.beta, Kind::smooth_l1, "smooth_l1", "it out"},
+          Option{"pos_weight", !s.pos_weight.empty(), Kind::binary_cross_entropy, "binary_cross_entropy", "it empty"},
+          Option{"epsilon", s.epsilon != d.epsilon, Kind::gaussian_nll, "gaussian_nll", "it out"},
+          Option{"full", s.full, Kind::gaussian_nll, "gaussian_nll", "it false"},
+          Option{"shared_variance", s.shared_variance, Kind::gaussian_nll, "gaussian_nll", "it false"}})
+        if (o.given && s.kind != o.kind) {
+            const std::string name = o.name;
+            return name + (name.ends_with("weights") ? " belong to " : " belongs to ") + o.owner + "; leave " + o.leave;
+        }
+    return {};
+}
+
+/// Empty, or what is wrong with a list of `count` weights.
+std::string weights_problem(const char* name, const std::vector<double>& weights, Index count, const char* of_what) {
+    if (!weights.empty() && static_cast<Index>(weights.size()) != count)
+        return std::string(name) + " must have one entry for each of the " + std::to_string(count) + " " + of_what +
+               ", but has " + std::to_string(weights.size());
+    for (const double w : weights)
         if (!(w >= 0.0) || !std::isfinite(w))
-            return "class_weights must be finite and >= 0, but one is " + std::to_string(w);
+            return std::string(name) + " must be finite and >= 0, but one is " + std::to_string(w);
+    return {};
+}
+
+std::string problem_of(const LossSpec& s, Index outputs) {
+    const auto out_of = [](const char* name, const char* range, double value) {
+        return std::string(name) + " must be " + range + ", but is " + std::to_string(value);
+    };
+    const std::string lists =
+        first_of({idle_option(s), weights_problem("class_weights", s.class_weights, outputs, "classes"),
+                  weights_problem("pos_weight", s.pos_weight, outputs, "features")});
+    if (!lists.empty()) return lists;
     if (!(s.label_smoothing >= 0.0 && s.label_smoothing < 1.0))
-        return "label_smoothing must be in [0, 1), but is " + std::to_string(s.label_smoothing);
+        return out_of("label_smoothing", "in [0, 1)", s.label_smoothing);
+    if (!(s.delta > 0.0) || !std::isfinite(s.delta)) return out_of("delta", "finite and > 0", s.delta);
+    if (!(s.beta >= 0.0) || !std::isfinite(s.beta)) return out_of("beta", "finite and >= 0", s.beta);
+    if (!(s.epsilon > 0.0) || !std::isfinite(s.epsilon)) return out_of("epsilon", "finite and > 0", s.epsilon);
+    if (s.kind != LossSpec::Kind::gaussian_nll) return {};
+    if (s.shared_variance && outputs < 2)
+        return "gaussian_nll with shared_variance reads the means and one variance, at least 2 outputs, but the last "
+               "layer has " +
+               std::to_string(outputs);
+    if (!s.shared_variance && outputs % 2 != 0)
+        return "gaussian_nll reads as many means as variances, an even number of outputs, but the last layer has " +
+               std::to_string(outputs) + "; change that, or set shared_variance";
     return {};
 }
 
@@ -96,14 +229,48 @@ Index ModelSpec::outputs() const {
     return outputs_of(layers.back());
 }
 
+Index LossSpec::targets(Index outputs) const noexcept {
+    if (kind == Kind::cross_entropy) return 0;
+    if (kind != Kind::gaussian_nll) return outputs;
+    return shared_variance ? outputs - 1 : outputs / 2;
+}
+
+Index ModelSpec::targets() const {
+    return loss.targets(outputs());
+}
+
 Index ModelSpec::inputs() const {
     if (layers.empty()) throw InvalidArgument("a model without layers has no inputs; give it at least one layer");
     return inputs_of(layers.front());
 }
 
-std::string ModelSpec::problem() const {
-    if (layers.empty()) return "a model needs at least one layer";
-    std::set<std::string> names;
+bool ModelSpec::segmentable() const {
+    return !any_layer(layers, [](const LayerSpec& layer) {
+        const auto* recurrent = std::get_if<RecurrentSpec>(&layer);
+        return recurrent && recurrent->bidirectional;
+    });
+}
+
+bool ModelSpec::learned_state() const {
+    return any_layer(layers, [](const LayerSpec& layer) {
+        const auto* recurrent = std::get_if<RecurrentSpec>(&layer);
+        return recurrent && recurrent->learned_state;
+    });
+}
+
+bool ModelSpec::random() const {
+    return any_layer(layers, [](const LayerSpec& layer) {
+        const auto* recurrent = std::get_if<RecurrentSpec>(&layer);
+        const auto* dropout = std::get_if<DropoutSpec>(&layer);
+        return (recurrent && (recurrent->dropout > 0.0 || recurrent->weight_drop > 0.0)) || (dropout && dropout->rate > 0.0);
+    });
+}
+
+namespace {
+
+/// The layers of a model (`depth` 0) or of a residual block, one behind the other. `names` are all so far.
+std::string problem_of(const std::vector<LayerSpec>& layers, const std::vector<LayerSpec>& model,
+                       std::set<std::string>& names, int depth) {
     for (std::size_t l = 0; l < layers.size(); ++l) {
         const LayerSpec& layer = layers[l];
         const std::string here = "layer '" + name(layer) + "': ";
@@ -111,14 +278,41 @@ std::string ModelSpec::problem() const {
         if (!own.empty()) return here + own;
         if (name(layer).empty()) return "layer " + std::to_string(l) + " has no name; its parameters need one";
         if (!names.insert(name(layer)).second) return here + "another layer has this name; give them different ones";
-        if (l == 0) continue;
-        if (std::holds_alternative<EmbeddingSpec>(layer))
+        if (std::holds_alternative<EmbeddingSpec>(layer) && (l > 0 || depth > 0))
             return here + "an embedding reads tokens and can only stand first";
+        if (const auto* dense = std::get_if<DenseSpec>(&layer); dense && !dense->tied.empty()) {
+            const auto* table = std::get_if<EmbeddingSpec>(&model.front());
+            if (!table || table->name != dense->tied)
+                return here + "tied = '" + dense->tied + "' names no embedding of this model; name the first layer's";
+            if (table->vocabulary != dense->outputs || table->features != dense->inputs)
+                return here + "tied to a table of " + std::to_string(table->vocabulary) + " x " +
+                       std::to_string(table->features) + ", it must read as many features and give as many outputs, but has " +
+                       std::to_string(dense->inputs) + " and " + std::to_string(dense->outputs);
+            if (depth > 0) return here + "a tied layer cannot stand in a residual block; put it behind the block";
+        }
+        if (const auto* residual = std::get_if<ResidualSpec>(&layer)) {
+            const std::string inner = problem_of(residual->layers, model, names, depth + 1);
+            if (!inner.empty()) return here + inner;
+            if (inputs_of(residual->layers.front()) != outputs_of(residual->layers.back()))
+                return here + "it adds what it reads, " + std::to_string(inputs_of(residual->layers.front())) +
+                       " features, to what its layers give, " + std::to_string(outputs_of(residual->layers.back())) +
+                       "; make them equal";
+        }
+        if (l == 0) continue;
         const LayerSpec& below = layers[l - 1];
         if (inputs_of(layer) != outputs_of(below))
             return here + "it reads " + std::to_string(inputs_of(layer)) + " features, but '" + name(below) +
                    "' below it gives " + std::to_string(outputs_of(below)) + "; make them equal";
     }
+    return {};
+}
+
+}  // namespace
+
+std::string ModelSpec::problem() const {
+    if (layers.empty()) return "a model needs at least one layer";
+    std::set<std::string> names;
+    if (const std::string found = problem_of(layers, layers, names, 0); !found.empty()) return found;
     const std::string own = problem_of(loss, outputs());
     return own.empty() ? own : "loss: " + own;
 }

@@ -13,13 +13,6 @@ namespace {
 
 Index links_of(Index steps, Index chunk) { return steps < 1 ? 0 : 1 + (steps - 1) / chunk; }
 
-/// Elements up to the next multiple of 64 bytes.
-template <class Real>
-Index aligned(Index count) {
-    constexpr Index line = 64 / static_cast<Index>(sizeof(Real));
-    return (count + line - 1) / line * line;
-}
-
 /// Elements of the buffers of a time chain, from the layers' footprints alone.
 struct Elements {
     Index flow = 0, workspace = 0;
@@ -56,12 +49,11 @@ TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index
 }
 
 template <class Real>
-TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chunk, std::uint64_t seed, Ledger& ledger)
+TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chunk, Ledger& ledger)
     : network_(&network),
       ledger_(&ledger),
       batch_(batch),
       chunk_(chunk),
-      seed_(seed),
       flow_(Kind::workspace, ledger),
       spare_(Kind::workspace, ledger),
       carry_(Kind::workspace, ledger),
@@ -88,8 +80,30 @@ void TimeChain<Real>::show(const Window<Real>& window) {
     if (window.input_gradient && !reals)
         throw InvalidArgument(
             "a model that starts with an embedding has no input gradient; leave input_gradient empty");
+    if (network_->spec().learned_state() && !window.begins && !window.marks && !start_)
+        throw InvalidArgument("this model's sequences start from learned states, but the window says of none that it "
+                              "begins; set Window::begins or marks, or give a state to start from");
     window_ = window;
-    Elements e = elements(*network_, std::min(chunk_, window.steps), batch_);
+    steps_ = window.steps;
+    if (window.marks) {
+        const auto filler = [&](Index p) { return window.marks[p] == Mark::filler; };
+        Index last = window.steps * batch_;
+        while (last > 0 && filler(last - 1)) --last;
+        steps_ = std::max<Index>(1, (last + batch_ - 1) / batch_);
+    }
+    if (!window.factors.empty() && static_cast<Index>(window.factors.size()) < *length() - 1)
+        throw InvalidArgument("one factor for each of the " + std::to_string(*length()) + " links but the first is wanted, got " +
+                              std::to_string(window.factors.size()));
+    if (*length() > 1 && !network_->spec().segmentable())
+        throw InvalidArgument("a bidirectional layer is not cut in time: this window has " + std::to_string(steps_) +
+                              " steps, but a link " + std::to_string(chunk_) + "; make a link as long as the window");
+    const Index left_out = (window.steps - steps_) * batch_, behind = steps_ * batch_;
+    if (window.losses) std::fill_n(window.losses + behind, left_out, Real{0});
+    if (window.input_gradient) {
+        const Index width = network_->spec().inputs();
+        std::fill_n(window.input_gradient + behind * width, left_out * width, Real{0});
+    }
+    Elements e = elements(*network_, std::min(chunk_, steps_), batch_);
     tapes_ = std::move(e.tapes);
     flow_.reserve(e.flow);
     spare_.reserve(e.flow);
@@ -127,20 +141,25 @@ double TimeChain<Real>::loss() const {
 
 template <class Real>
 std::optional<Index> TimeChain<Real>::length() const {
-    return links_of(window_.steps, chunk_);
+    return links_of(steps_, chunk_);
 }
 
 template <class Real>
 Segment<Real> TimeChain<Real>::segment(Index link) {
-    const Index first = link * chunk_, steps = std::min(chunk_, window_.steps - first), place = first * batch_;
+    const Index first = link * chunk_, steps = std::min(chunk_, steps_ - first), place = first * batch_;
     Segment<Real> s;
     s.first = window_.first + first;
     s.steps = steps;
     s.batch = batch_;
-    s.seed = seed_;
+    s.seed = window_.seed;
+    s.sequence = window_.sequence;
+    s.training = window_.training;
+    s.begins = window_.begins && link == 0;
+    s.behind = window_.steps - first - steps;
+    if (window_.marks) s.marks = window_.marks + place;
     if (window_.tokens) s.tokens = window_.tokens + place;
     if (window_.classes) s.classes = window_.classes + place;
-    if (window_.values) s.values = window_.values + place * network_->spec().outputs();
+    if (window_.values) s.values = window_.values + place * network_->spec().targets();
     if (window_.weights) s.weights = window_.weights + place;
     if (window_.losses) s.losses = window_.losses + place;
     s.loss_from = std::clamp<Index>(window_.loss_from - first, 0, steps);
@@ -168,7 +187,11 @@ typename DepthChain<Real>::State TimeChain<Real>::input(Index link, Index steps)
     if (window_.inputs) {
         const Index width = network_->spec().inputs();
         x.values.resize(steps * batch_ * width);
-        std::copy_n(window_.inputs + link * chunk_ * batch_ * width, x.values.size(), x.values.data());
+        const Index first = link * chunk_ * batch_;
+        std::copy_n(window_.inputs + first * width, x.values.size(), x.values.data());
+        // What lies in a filler may be no number; layers may then treat all positions alike.
+        for (Index p = 0; window_.marks && p < steps * batch_; ++p)
+            if (window_.marks[first + p] == Mark::filler) std::fill_n(x.values.data() + p * width, width, Real{0});
     }
     return x;
 }
@@ -273,6 +296,10 @@ void TimeChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
         depth.reverse({l, l + 1}, flow, own, flow);
     }
     flow_ = std::move(flow.values);
+    if (r.first > 0 && !window_.factors.empty()) {
+        const auto factor = static_cast<Real>(window_.factors[static_cast<std::size_t>(r.first - 1)]);
+        for (Real& v : a.carry.span()) v *= factor;
+    }
     if (f.input_gradient) {
         const Index width = network_->spec().inputs();
         std::copy_n(flow_.data(), f.at.steps * batch_ * width, window_.input_gradient + r.first * chunk_ * batch_ * width);

@@ -39,7 +39,9 @@ std::map<std::string, std::string> metadata_of(const Snapshot& s) try {
             {"model", to_json(s.model)},
             {"optimizer", to_json(s.optimizer)},
             {"rate", to_json(s.rate)},
+            {"plateau", to_json(s.plateau)},
             {"clip", to_json(s.clip)},
+            {"windows", to_json(s.windows)},
             {"plan", s.plan},
             {"notes", json(s.notes).dump()}};
 } catch (const json::exception& e) {
@@ -229,7 +231,9 @@ Snapshot read_snapshot(const fs::path& path) {
         s.model = model_from_json(file->metadata("model"));
         s.optimizer = optimizer_from_json(file->metadata("optimizer"));
         s.rate = rate_from_json(file->metadata("rate"));
+        if (metadata.contains("plateau")) s.plateau = plateau_from_json(file->metadata("plateau"));
         s.clip = clip_from_json(file->metadata("clip"));
+        if (metadata.contains("windows")) s.windows = windows_from_json(file->metadata("windows"));
         s.plan = file->metadata("plan");
         json::parse(file->metadata("notes")).get_to(s.notes);
     } catch (const json::exception& e) {

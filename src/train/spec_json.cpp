@@ -167,12 +167,23 @@ void members(Io& io, EmbeddingSpec& spec) {
 }
 
 template <class Io>
-void members(Io& io, LstmSpec& spec) {
+void members(Io& io, RecurrentSpec& spec) {
     io.member("name", spec.name);
+    io.choice("cell", spec.cell, {"lstm", "gru", "rnn_tanh", "rnn_relu"});
     io.member("inputs", spec.inputs);
     io.member("hidden", spec.hidden);
     io.member("layers", spec.layers);
     io.member("bias", spec.bias);
+    io.member("projection", spec.projection);
+    io.member("heads", spec.heads);
+    io.member("layer_norm", spec.layer_norm);
+    io.member("bidirectional", spec.bidirectional);
+    io.member("learned_state", spec.learned_state);
+    io.choice("start", spec.start, {"uniform", "orthogonal", "identity"});
+    io.member("forget_bias", spec.forget_bias);
+    io.member("dropout", spec.dropout);
+    io.member("locked", spec.locked);
+    io.member("weight_drop", spec.weight_drop);
 }
 
 template <class Io>
@@ -181,20 +192,61 @@ void members(Io& io, DenseSpec& spec) {
     io.member("inputs", spec.inputs);
     io.member("outputs", spec.outputs);
     io.member("bias", spec.bias);
+    io.member("tied", spec.tied);
+}
+
+template <class Io>
+void members(Io& io, NormSpec& spec) {
+    io.member("name", spec.name);
+    io.member("features", spec.features);
+    io.choice("kind", spec.kind, {"layer", "rms"});
+    io.member("epsilon", spec.epsilon);
+    io.member("affine", spec.affine);
+}
+
+template <class Io>
+void members(Io& io, ActivationSpec& spec) {
+    io.member("name", spec.name);
+    io.member("features", spec.features);
+    io.choice("kind", spec.kind,
+              {"relu", "silu", "gelu", "gelu_tanh", "tanh", "sigmoid", "softplus", "softmax", "log_softmax"});
+}
+
+template <class Io>
+void members(Io& io, DropoutSpec& spec) {
+    io.member("name", spec.name);
+    io.member("features", spec.features);
+    io.member("rate", spec.rate);
+    io.member("locked", spec.locked);
+}
+
+template <class Io>
+void members(Io& io, ResidualSpec& spec) {
+    io.member("name", spec.name);
+    io.member("layers", spec.layers);
 }
 
 template <class Io>
 void members(Io& io, LayerSpec& spec) {
-    io.alternative("layer", spec, {"embedding", "lstm", "dense"});
+    io.alternative("layer", spec, {"embedding", "recurrent", "dense", "norm", "activation", "dropout", "residual"});
 }
 
 template <class Io>
 void members(Io& io, LossSpec& spec) {
-    io.choice("kind", spec.kind, {"cross_entropy", "mean_squared_error", "inner_product"});
+    io.choice("kind", spec.kind,
+              {"cross_entropy", "mean_squared_error", "inner_product", "l1", "huber", "smooth_l1", "binary_cross_entropy",
+               "gaussian_nll"});
     io.choice("reduction", spec.reduction, {"mean", "sum", "none"});
     io.member("class_weights", spec.class_weights);
     io.member("label_smoothing", spec.label_smoothing);
     io.member("ignore_index", spec.ignore_index);
+    io.member("delta", spec.delta);
+    io.member("beta", spec.beta);
+    io.member("pos_weight", spec.pos_weight);
+    io.member("epsilon", spec.epsilon);
+    io.member("full", spec.full);
+    io.member("shared_variance", spec.shared_variance);
+    io.choice("at", spec.at, {"every", "last"});
 }
 
 template <class Io>
@@ -231,6 +283,31 @@ void members(Io& io, AdamWSpec& spec) {
 }
 
 template <class Io>
+void members(Io& io, RmspropSpec& spec) {
+    io.member("alpha", spec.alpha);
+    io.member("epsilon", spec.epsilon);
+    io.member("centered", spec.centered);
+    io.member("momentum", spec.momentum);
+    io.member("weight_decay", spec.weight_decay);
+}
+
+template <class Io>
+void members(Io& io, AdagradSpec& spec) {
+    io.member("rate_decay", spec.rate_decay);
+    io.member("initial_accumulator", spec.initial_accumulator);
+    io.member("epsilon", spec.epsilon);
+    io.member("weight_decay", spec.weight_decay);
+}
+
+template <class Io>
+void members(Io& io, LambSpec& spec) {
+    io.member("beta1", spec.beta1);
+    io.member("beta2", spec.beta2);
+    io.member("epsilon", spec.epsilon);
+    io.member("weight_decay", spec.weight_decay);
+}
+
+template <class Io>
 void members(Io& io, ParameterGroup& spec) {
     io.member("patterns", spec.patterns);
     io.member("weight_decay", spec.weight_decay);
@@ -239,24 +316,68 @@ void members(Io& io, ParameterGroup& spec) {
 
 template <class Io>
 void members(Io& io, OptimizerSpec& spec) {
-    io.alternative("rule", spec.rule, {"sgd", "adam", "adamw"});
+    io.alternative("rule", spec.rule, {"sgd", "adam", "adamw", "rmsprop", "adagrad", "lamb"});
     io.member("groups", spec.groups);
 }
 
 template <class Io>
+void members(Io& io, OneCycleSpec& spec) {
+    io.member("rise", spec.rise);
+    io.member("start_divisor", spec.start_divisor);
+    io.member("end_divisor", spec.end_divisor);
+    io.member("linear", spec.linear);
+    io.member("three_phase", spec.three_phase);
+    io.member("cycle_momentum", spec.cycle_momentum);
+    io.member("momentum_high", spec.momentum_high);
+    io.member("momentum_low", spec.momentum_low);
+}
+
+template <class Io>
+void members(Io& io, PlateauSpec& spec) {
+    io.member("rising", spec.rising);
+    io.member("threshold", spec.threshold);
+    io.member("absolute", spec.absolute);
+    io.member("patience", spec.patience);
+    io.member("cooldown", spec.cooldown);
+}
+
+template <class Io>
+void members(Io& io, Plateau& state) {
+    io.member("seen", state.seen);
+    io.member("best", state.best);
+    io.member("bad", state.bad);
+    io.member("cooldown", state.cooldown);
+    io.member("factor", state.factor);
+}
+
+template <class Io>
 void members(Io& io, RateSpec& spec) {
-    io.choice("law", spec.law, {"constant", "cosine", "annealing"});
+    io.choice("law", spec.law, {"constant", "cosine", "annealing", "step", "exponential", "one_cycle", "plateau"});
     io.member("peak", spec.peak);
     io.member("floor", spec.floor);
     io.member("length", spec.length);
     io.member("warm_up", spec.warm_up);
     io.member("warm_up_from", spec.warm_up_from);
+    io.member("factor", spec.factor);
+    io.member("period", spec.period);
+    io.member("one_cycle", spec.one_cycle);
+    io.member("plateau", spec.plateau);
 }
 
 template <class Io>
 void members(Io& io, ClipSpec& spec) {
     io.choice("kind", spec.kind, {"none", "norm", "largest_norm", "value"});
     io.member("limit", spec.limit);
+}
+
+template <class Io>
+void members(Io& io, WindowSpec& spec) {
+    io.choice("law", spec.law, {"fixed", "normal", "artbp"});
+    io.member("deviation", spec.deviation);
+    io.member("half", spec.half);
+    io.member("shortest", spec.shortest);
+    io.member("tail", spec.tail);
+    io.member("longest", spec.longest);
 }
 
 template <class Spec>
@@ -286,9 +407,28 @@ std::string words(const EmbeddingSpec& s) {
 std::string words(const DenseSpec& s) {
     return fmt::format("dense {} -> {}{}", s.inputs, s.outputs, s.bias ? "" : " without bias");
 }
-std::string words(const LstmSpec& s) {
-    return fmt::format("lstm {} -> {}{}{}", s.inputs, s.hidden,
-                       s.layers > 1 ? fmt::format(" in {} layers", s.layers) : "", s.bias ? "" : " without bias");
+std::string words(const RecurrentSpec& s) {
+    constexpr const char* cells[] = {"lstm", "gru", "rnn_tanh", "rnn_relu"};
+    return fmt::format("{} {} -> {}{}{}{}", cells[static_cast<std::size_t>(s.cell)], s.inputs, s.outputs(),
+                       s.layers > 1 ? fmt::format(" in {} layers", s.layers) : "",
+                       s.bidirectional ? " in both directions" : "", s.bias ? "" : " without bias");
+}
+std::string words(const NormSpec& s) {
+    return fmt::format("{} norm {}", s.kind == NormSpec::Kind::layer ? "layer" : "rms", s.features);
+}
+std::string words(const ActivationSpec& s) {
+    constexpr const char* names[] = {"relu", "silu",     "gelu",    "gelu_tanh",  "tanh",
+                                     "sigmoid", "softplus", "softmax", "log_softmax"};
+    return names[static_cast<std::size_t>(s.kind)];
+}
+std::string words(const DropoutSpec& s) {
+    return fmt::format("{}dropout {}", s.locked ? "locked " : "", s.rate);
+}
+std::string words(const ResidualSpec& s) {
+    std::string line;
+    for (const LayerSpec& layer : s.layers)
+        line += (line.empty() ? "" : ", ") + std::visit([](const auto& each) { return words(each); }, layer);
+    return "x + (" + line + ")";
 }
 
 }  // namespace
@@ -302,7 +442,13 @@ std::string to_json(const OptimizerSpec& spec) {
 std::string to_json(const RateSpec& spec) {
     return text_of(spec);
 }
+std::string to_json(const Plateau& state) {
+    return text_of(state);
+}
 std::string to_json(const ClipSpec& spec) {
+    return text_of(spec);
+}
+std::string to_json(const WindowSpec& spec) {
     return text_of(spec);
 }
 
@@ -315,8 +461,14 @@ OptimizerSpec optimizer_from_json(std::string_view text) {
 RateSpec rate_from_json(std::string_view text) {
     return spec_of<RateSpec>(text, "rate");
 }
+Plateau plateau_from_json(std::string_view text) {
+    return spec_of<Plateau>(text, "plateau");
+}
 ClipSpec clip_from_json(std::string_view text) {
     return spec_of<ClipSpec>(text, "clip");
+}
+WindowSpec windows_from_json(std::string_view text) {
+    return spec_of<WindowSpec>(text, "windows");
 }
 
 std::string describe(const ModelSpec& spec) {

@@ -2,6 +2,7 @@
 #include "backsweep/train/trainer.hpp"
 
 #include "backsweep/base/error.hpp"
+#include "backsweep/base/random.hpp"
 #include "backsweep/nn/loss.hpp"
 #include "backsweep/train/plan_json.hpp"
 #include "backsweep/train/spec_json.hpp"
@@ -22,17 +23,47 @@ Index ceil_div(Index a, Index b) { return a < 1 ? 0 : 1 + (a - 1) / b; }
 /// The shares of shards and micro-batches are added up; under `sum` the whole is 1.
 template <class Real>
 double divisor(const ModelSpec& model, const Batch<Real>& batch) {
-    const Index from = batch.loss_from * batch.batch, to = batch.steps * batch.batch, outputs = model.outputs();
-    const std::span<const std::int32_t> classes = batch.classes.span();
-    const auto of = [&](Index first, Index last) {
-        return loss_divisor(model.loss, outputs,
-                            classes.empty() ? classes : classes.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)),
-                            last - first);
+    const auto data = [](const auto& v) { return v.empty() ? nullptr : v.data(); };
+    Segment<Real> all;
+    all.steps = batch.steps;
+    all.batch = batch.batch;
+    all.classes = data(batch.classes);
+    all.weights = data(batch.weights);
+    all.marks = data(batch.marks);
+    all.loss_from = batch.loss_from;
+    return loss_divisor(model.loss, model.outputs(), all);
+}
+
+/// Throws InvalidArgument, naming the shape wanted, if a source gave an array of another; one that is missing is the time
+/// chain's to refuse.
+template <class Real>
+void check_shapes(const ModelSpec& model, const Batch<Real>& batch, const std::string& source) {
+    const auto check = [&](const char* what, const auto& array, Index features) {
+        const Index has = array.size(), places = batch.steps * batch.batch, wants = places * std::max<Index>(1, features);
+        if (has == 0 || has == wants) return;
+        const auto axis = [](Index size) { return '[' + std::to_string(size) + ']'; };
+        const bool feature = features > 0;
+        throw InvalidArgument(source + " gives " + std::to_string(has) + " " + what + ", but this model wants the shape [step][batch]" +
+                              (feature ? "[feature]" : "") + " = " + axis(batch.steps) + axis(batch.batch) + (feature ? axis(features) : "") +
+                              "; one answer a sequence is brought into it by at_last_steps (nn/loss.hpp)");
     };
-    if (batch.weights.empty() || model.loss.reduction != LossSpec::Reduction::mean) return of(from, to);
-    double sum = 0.0;
-    for (Index p = from; p < to; ++p) sum += static_cast<double>(batch.weights[p]) * of(p, p + 1);
-    return sum;
+    if (model.inputs() > 0)
+        check("inputs", batch.inputs, model.inputs());
+    else
+        check("tokens", batch.tokens, 0);
+    if (model.targets() > 0)
+        check("values", batch.values, model.targets());
+    else
+        check("classes", batch.classes, 0);
+    check("weights", batch.weights, 0);
+    check("marks", batch.marks, 0);
+}
+
+/// Throws InvalidArgument for a loss of last steps where a window, which goes on in the next, does not hold its sequences.
+void check_whole(const ModelSpec& model, Index window, const std::string& source) {
+    if (model.loss.at == LossSpec::At::last)
+        throw InvalidArgument("a loss of last steps wants windows that hold whole sequences, but window " + std::to_string(window) + " of " +
+                              source + " goes on in the next; take longer windows, or a loss of every step and weights that are 0 before the last");
 }
 
 template <class Real>
@@ -46,6 +77,7 @@ Window<Real> window_of(const Batch<Real>& batch) {
     w.classes = data(batch.classes);
     w.values = data(batch.values);
     w.weights = data(batch.weights);
+    w.marks = data(batch.marks);
     w.loss_from = batch.loss_from;
     return w;
 }
@@ -85,11 +117,34 @@ void check(const Network<Real>& network, const Source<Real>& source, const Train
                                   "; a window begins where a link begins");
         if (!o.carry) throw InvalidArgument("look_back = " + std::to_string(o.look_back) + " has no effect without carry; leave one of them out");
     }
+    if (o.windows.law != WindowSpec::Law::fixed) {
+        if (!source.divisible())
+            throw InvalidArgument("windows of random length want sequences that may be cut anywhere, but those of " + source.name() +
+                                  " may not; take fixed windows");
+        if (o.look_back > 0) throw InvalidArgument("look_back = " + std::to_string(o.look_back) + " wants fixed windows; leave one of them out");
+        if (!o.carry) throw InvalidArgument("windows of random length want a carry from one to the next; leave one of them out");
+        if (std::string why = o.windows.problem(source.window(), o.chunk); !why.empty()) throw InvalidArgument(why);
+    }
+    if (!network.spec().segmentable()) {
+        const Index steps = source.window();
+        if (o.carry)
+            throw InvalidArgument("a bidirectional layer reads whole sequences, so no state goes on to a next window; set carry to false");
+        if (o.chunk < steps)
+            throw InvalidArgument("a bidirectional layer is not cut in time: chunk must be at least the window's " + std::to_string(steps) +
+                                  " steps, got " + std::to_string(o.chunk));
+    }
+    if (o.form == TrainOptions::LookBack::once && network.spec().random())
+        throw InvalidArgument("the form `once` keeps each step's first run, but dropout has other masks in every window; take the form "
+                              "recompute, or no dropout");
     if (source.batch() % o.micro_batches != 0)
         throw InvalidArgument("micro_batches must divide the batch, got " + std::to_string(o.micro_batches) + " for " +
                               std::to_string(source.batch()) + " sequences");
     if (network.spec().loss.reduction == LossSpec::Reduction::none)
         throw InvalidArgument("training wants one loss, but this model's reduction is none; take mean or sum");
+}
+
+std::uint64_t window_seed(std::uint64_t seed, Index window) {
+    return Random(seed, 0xffffffff).bits(0, static_cast<std::uint64_t>(window));
 }
 
 template <class Real>
@@ -126,6 +181,8 @@ std::string TrainOptions::problem() const {
                             least("threads", threads, 1), least("micro_batches", micro_batches, 1), optimizer.problem(), rate.problem(),
                             clip.problem()})
         if (!why.empty()) return why;
+    if (rate.momentum_at(0) && !optimizer.has_momentum())
+        return std::string("the one-cycle rate moves a momentum, but ") + optimizer.name() + " has none; give it one, or set cycle_momentum to false";
     if (form == LookBack::once && look_back == 0) return "the form `once` has no effect without look_back; give look_back, or take recompute";
     for (const auto& [name, limit] : {std::pair{"ram", budget.ram}, std::pair{"time_axis", budget.time_axis}})
         if (limit != Budget::unlimited && limit < 1) return std::string("the limit ") + name + " must be at least 1 byte, got " + std::to_string(limit);
@@ -141,7 +198,7 @@ Workload workload(const Network<Real>& network, const Source<Real>& source, cons
     const Cuts cuts(source.batch(), o.micro_batches, o.shards);
     const std::int64_t parameters = network.parameters().size() * static_cast<std::int64_t>(sizeof(Real));
     Workload w;
-    w.steps = std::min(source.window() + std::min(o.look_back, source.length()), source.length());
+    w.steps = std::min(o.windows.most(source.window()) + std::min(o.look_back, source.length()), source.length());
     w.chunk = o.chunk;
     for (const Index size : cuts.sizes) {
         const TimeChainSizes s = time_chain_sizes(network, w.steps, size, o.chunk);
@@ -167,7 +224,7 @@ struct Trainer<Real>::Shard {
     Shard(const Network<Real>& network, Index number_, Index batch, Index micro_batches, const TrainOptions& o, const Plan& plan, bool carry)
         : number(number_),
           links(plan.schedule.steps),
-          chain(network, batch, o.chunk, o.seed, ledger),
+          chain(network, batch, o.chunk, ledger),
           run(chain, make_schedule(plan.schedule)),
           gradients(network.parameters().size(), Kind::gradients, ledger) {
         for (Index m = 0; m < micro_batches; ++m) batches.emplace_back(ledger);
@@ -238,21 +295,27 @@ std::vector<const Real*> Trainer<Real>::versions(Index first, Index links) const
 }
 
 template <class Real>
-void Trainer<Real>::sweep(Shard& shard, double scale) {
+void Trainer<Real>::sweep(Shard& shard, const WindowCut& cut, double scale) {
     shard.gradients.fill(Real{0});
     shard.losses.clear();
     shard.counts = {};
-    const bool begins = !options_.carry || (updates_ > 0 && source_->fresh(updates_));
-    const bool goes_on = options_.carry && !source_->fresh(updates_ + 1);
+    const Cuts cuts(source_->batch(), options_.micro_batches, options_.shards);
+    const bool begins = !options_.carry || (updates_ > 0 && fresh());
+    const bool goes_on = options_.carry && !(random_windows() ? position_ + cut.steps == source_->length() : source_->fresh(updates_ + 1));
+    if (goes_on) check_whole(network_->spec(), updates_, source_->name());
     for (std::size_t m = 0; m < shard.batches.size(); ++m) {
         const Batch<Real>& batch = shard.batches[m];
         Window<Real> window = window_of(batch);
         window.scale = scale;
-        shard.chain.show(window);
+        window.begins = network_->spec().learned_state() && (!options_.carry || fresh());
+        window.seed = window_seed(options_.seed, updates_);
+        window.sequence = cuts.sequences(static_cast<Index>(m), shard.number).first;
+        window.factors = cut.factors;
         if (begins)
             shard.chain.start_from_zero();
         else
             shard.chain.start_from(shard.starts[m]);
+        shard.chain.show(window);
         const Index links = *shard.chain.length();
         if (options_.form == TrainOptions::LookBack::once)
             shard.chain.use(versions(batch.first, links));
@@ -262,7 +325,7 @@ void Trainer<Real>::sweep(Shard& shard, double scale) {
         if (goes_on) {
             // The next window begins look_back steps before the end of this one, or where this one does.
             const Index next = std::max<Index>(0, batch.first + batch.steps - options_.look_back) - batch.first;
-            shard.run.watch(ceil_div(next, options_.chunk), [&, m](const typename Shard::State& x) { shard.nexts[m] = x; });
+            shard.run.watch(std::min(links, ceil_div(next, options_.chunk)), [&, m](const typename Shard::State& x) { shard.nexts[m] = x; });
         } else {
             shard.run.watch(-1, {});
         }
@@ -276,11 +339,18 @@ void Trainer<Real>::sweep(Shard& shard, double scale) {
 template <class Real>
 UpdateReport Trainer<Real>::update() {
     const Cuts cuts(source_->batch(), options_.micro_batches, options_.shards);
+    WindowCut cut;
+    Range steps;
+    if (random_windows()) {
+        cut = cut_window(options_.windows, source_->window(), options_.chunk, source_->length() - position_, options_.seed, updates_);
+        steps = {position_, position_ + cut.steps};
+    }
     over_shards([&](Shard& shard) {
         shard.divisor = 0.0;
         for (Index m = 0; m < cuts.micro_batches; ++m) {
             Batch<Real>& batch = shard.batches[static_cast<std::size_t>(m)];
-            source_->read({updates_, cuts.sequences(m, shard.number), options_.look_back}, batch);
+            source_->read({updates_, cuts.sequences(m, shard.number), options_.look_back, steps}, batch);
+            check_shapes(network_->spec(), batch, source_->name());
             shard.divisor += divisor(network_->spec(), batch);
         }
     });
@@ -291,7 +361,10 @@ UpdateReport Trainer<Real>::update() {
         throw InvalidArgument("window " + std::to_string(updates_) + " of " + source_->name() +
                               " has no position with a loss: a mean over nothing; is everything ignored or weighted by 0?");
 
-    over_shards([&](Shard& shard) { sweep(shard, 1.0 / positions); });
+    // artbp: the sum of the gradients of all windows is unbiased, so each is divided by the same number.
+    const double share = random_windows() ? static_cast<double>(cut.steps) / static_cast<double>(source_->window()) : 1.0;
+    const bool unbiased = options_.windows.law == WindowSpec::Law::artbp && network_->spec().loss.reduction == LossSpec::Reduction::mean;
+    over_shards([&](Shard& shard) { sweep(shard, cut, (unbiased ? share : 1.0) / positions); });
 
     UpdateReport report;
     const Batch<Real>& seen = shards_.front()->batches.front();
@@ -309,7 +382,8 @@ UpdateReport Trainer<Real>::update() {
     for (std::size_t s = 1; s < shards_.size(); ++s)
         for (Index k = 0; k < gradients.size(); ++k) gradients[k] += shards_[s]->gradients[k];
     report.gradient_norm = clip(options_.clip, network_->parameters(), gradients.span());
-    report.rate = options_.rate.at(updates_);
+    report.rate = options_.rate.at(updates_, plateau_);
+    if (options_.windows.law == WindowSpec::Law::normal) report.rate *= share;
 
     if (const Index kept = versions_kept(*source_, options_) - 1; kept > 0) {
         if (static_cast<Index>(older_.size()) < kept)
@@ -320,10 +394,16 @@ UpdateReport Trainer<Real>::update() {
             older_.back() = parameters_;
         }
     }
-    optimizer_.step(parameters_.span(), gradients.span(), report.rate);
+    optimizer_.step(parameters_.span(), gradients.span(), report.rate, options_.rate.momentum_at(updates_));
     for (const auto& shard : shards_)
         for (std::size_t m = 0; m < shard->starts.size(); ++m) swap(shard->starts[m], shard->nexts[m]);
     ++updates_;
+    if (!random_windows()) {
+        epoch_ = updates_ / source_->windows();
+    } else if ((position_ += cut.steps) == source_->length()) {
+        position_ = 0;
+        ++epoch_;
+    }
     counts_ += report.counts;
     return report;
 }
@@ -385,12 +465,14 @@ Snapshot Trainer<Real>::snapshot() const {
     Snapshot s;
     s.update = updates_;
     s.epoch = epoch();
-    s.step = updates_ % source_->windows() * source_->window();
+    s.step = random_windows() ? position_ : updates_ % source_->windows() * source_->window();
     s.seed = options_.seed;
     s.model = network_->spec();
     s.optimizer = options_.optimizer;
     s.rate = options_.rate;
+    s.plateau = plateau_;
     s.clip = options_.clip;
+    s.windows = options_.windows;
     s.plan = to_json(plan_);
     s.add_parameters<Real>(network_->parameters(), parameters_.span());
     s.add_optimizer(network_->parameters(), optimizer_);
@@ -414,7 +496,8 @@ void Trainer<Real>::restore(const Snapshot& s) {
         throw InvalidArgument(s.source + " was made with seed " + std::to_string(s.seed) + ", this run has " + std::to_string(options_.seed) +
                               "; take the snapshot's");
     for (const auto& [what, theirs, ours] : {std::tuple{"rate", to_json(s.rate), to_json(options_.rate)},
-                                             std::tuple{"clipping", to_json(s.clip), to_json(options_.clip)}})
+                                             std::tuple{"clipping", to_json(s.clip), to_json(options_.clip)},
+                                             std::tuple{"law of windows", to_json(s.windows), to_json(options_.windows)}})
         if (theirs != ours)
             throw InvalidArgument(s.source + " was made with another " + what + ": " + theirs + "; this run's is " + ours + "; take the snapshot's");
 
@@ -438,9 +521,12 @@ void Trainer<Real>::restore(const Snapshot& s) {
 
     parameters_ = parameters;
     older_ = std::move(older);
+    plateau_ = s.plateau;
     for (std::size_t k = 0; k < shards_.size(); ++k)
         for (std::size_t m = 0; m < carries[k].size(); ++m) shards_[k]->starts[m].carry = carries[k][m];
     updates_ = s.update;
+    epoch_ = s.epoch;
+    position_ = random_windows() ? s.step : 0;
 }
 
 template <class Real>
@@ -449,6 +535,8 @@ Evaluation evaluate(const Network<Real>& network, std::span<const Real> paramete
     if (static_cast<Index>(parameters.size()) != network.parameters().size())
         throw InvalidArgument("evaluate wants " + std::to_string(network.parameters().size()) + " parameters, got " +
                               std::to_string(parameters.size()));
+    if (carry && !network.spec().segmentable())
+        throw InvalidArgument("a bidirectional layer reads whole sequences, so no state goes on to a next window; set carry to false");
     using State = typename TimeChain<Real>::State;
     struct Part {
         Part(const Network<Real>& network, Index batch, Index chunk) : chain(network, batch, chunk) {}
@@ -473,12 +561,17 @@ Evaluation evaluate(const Network<Real>& network, std::span<const Real> paramete
         in_parallel(cuts.shards(), threads, [&](Index s) {
             Part& part = *parts[static_cast<std::size_t>(s)];
             source.read({w, cuts.sequences(0, s), 0}, part.data);
+            check_shapes(network.spec(), part.data, source.name());
+            if (carry && !source.fresh(w + 1)) check_whole(network.spec(), w, source.name());
             part.divisor = divisor(network.spec(), part.data);
-            part.chain.show(window_of(part.data));
             if (!carry || source.fresh(w))
                 part.chain.start_from_zero();
             else
                 part.chain.start_from(part.start);
+            Window<Real> window = window_of(part.data);
+            window.training = false;
+            window.begins = network.spec().learned_state() && (!carry || source.fresh(w));
+            part.chain.show(window);
             const Index links = *part.chain.length();
             if (links != std::exchange(part.links, links)) {
                 ScheduleOptions options;

@@ -19,6 +19,37 @@ BOOST_AUTO_TEST_CASE(bits_are_those_of_philox4x32_10) {
     BOOST_CHECK_EQUAL(Random(0x299f31d0a4093822, 0x03707344).bits(0x13198a2e, 0x85a308d3243f6a88), 0x94fdccebd16cfe09u);
 }
 
+// All four output words of the same known answers.
+BOOST_AUTO_TEST_CASE(four_words_share_a_block) {
+    const auto four = [](const Random& random, std::uint64_t step, std::uint64_t block) {
+        std::vector<std::uint32_t> words;
+        for (std::uint64_t w = 0; w < 4; ++w) words.push_back(random.word(step, 4 * block + w));
+        return words;
+    };
+    using Words = std::vector<std::uint32_t>;
+    BOOST_TEST((four(Random(0, 0), 0, 0) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+    const Random random(7, 3);
+    for (const std::uint64_t block : {std::uint64_t{0}, std::uint64_t{5}, (std::uint64_t{1} << 61) + 3}) {
+        const Words words = four(random, 9, block);
+        BOOST_CHECK_EQUAL(std::uint64_t{words[1]} << 32 | words[0], random.bits(9, block));
+        BOOST_TEST(std::set<std::uint32_t>(words.begin(), words.end()).size() == 4);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_run_of_words_is_the_words_one_by_one) {
+    const Random random(7, 3);
+    for (std::uint64_t first = 0; first < 9; ++first)
+        for (std::uint64_t count = 0; count < 14; ++count) {
+            std::vector<std::uint32_t> run, single;
+            random.words(2, first, count, [&](std::uint64_t k, std::uint32_t word) {
+                BOOST_CHECK_EQUAL(k, run.size());
+                run.push_back(word);
+            });
+            for (std::uint64_t k = 0; k < count; ++k) single.push_back(random.word(2, first + k));
+            BOOST_TEST((run == single));
+        }
+}
+
 BOOST_AUTO_TEST_CASE(a_number_is_a_function_of_its_place) {
     const Random first(7, 3);
     std::vector<double> forward, again(600);

@@ -84,6 +84,27 @@ BOOST_AUTO_TEST_CASE(wrong_types_and_values) {
     check_refused(small_config("updates = 6", "[model.more]\nhidden = 3"), {"unknown key 'model.more.hidden'"});
     check_refused(small_config(), {"data.split", "add up to 100"}, {"--set", "data.split=[50,50,50]"});
     check_refused(small_config("updates = 6", "[clip]\nkind = \"norm\""), {"'clip.limit' is missing"});
+    check_refused(small_config("updates = 6", "[rate]\nlaw = \"step\""), {"'rate.factor' is missing"});
+    check_refused(small_config("updates = 6", "[rate]\nlaw = \"plateau\"\nfactor = 1.5"), {"must be below 1, not 1.5"});
+    check_refused(small_config("updates = 3", "[rate]\nlaw = \"one_cycle\""), {"rise = 0.3 of 3 updates"});
+    check_refused(small_config("updates = 60", "[rate]\nlaw = \"one_cycle\"\n[optimizer]\nkind = \"adagrad\""),
+                  {"adagrad has none", "cycle_momentum"});
+    check_refused(small_config("updates = 60", "[rate]\nlaw = \"one_cycle\"\nphases = 4"),
+                  {"rate.phases = 4", "[2, 3]"});
+    check_refused(small_config("updates = 6", "[rate]\nlaw = \"plateau\"\nfactor = 0.5"), {"needs a validation part"},
+                  {"--set", "data.split=[99.95,0.05,0]"});
+    check_refused(small_config("updates = 6", "[optimizer]\nkind = \"rmsprop\"\nalpha = 1"),
+                  {"optimizer.alpha = 1", "a number in [0, 1)"});
+    check_refused(small_config("updates = 6", "[loss]\nlabel_smoothing = 1.0"),
+                  {"loss.label_smoothing = 1.0", "a number in [0, 1)"});
+    check_refused(small_config("updates = 6", "[loss]\nclass_weights = [1.0, -2.0]"),
+                  {"loss.class_weights = ", "a list of numbers >= 0"});
+    check_refused(small_config("updates = 6", "[loss]\nclass_weights = [1.0, 2.0]"),
+                  {"class_weights must have one entry for each of the ", ", but has 2"});
+    check_refused("[data]\nkind = \"adding\"\n[train]\nupdates = 1\n[loss]\nkind = \"cross_entropy\"",
+                  {"loss.kind = ", "mean_squared_error, l1, huber, smooth_l1, gaussian_nll"});
+    check_refused("[data]\nkind = \"adding\"\n[train]\nupdates = 1\n[loss]\nkind = \"huber\"\ndelta = 0",
+                  {"loss.delta = 0", "a number in (0, "});
     check_refused(small_config(""), {"train.updates, train.epochs or train.seconds"});
     check_refused(small_config("seconds = 1.0", "[rate]\nlaw = \"cosine\""), {"rate.length"});
     check_refused(small_config("updates = 6\nmicro_batches = 2"), {"micro_batches", "2", "5"});
@@ -94,7 +115,51 @@ BOOST_AUTO_TEST_CASE(options_without_effect) {
     check_refused(with("[schedule]\nslots = 3"), {"config.toml:15", "'schedule.slots' has no effect", "revolve"});
     check_refused(with("[schedule]\nfamily = \"store_all\"\nslots = 3"), {"'schedule.slots' has no effect"});
     check_refused(with("[schedule]\nfamily = \"revolve\"\nslots = 3\nperiod = 2"), {"'schedule.period' has no effect"});
-    check_refused(with("[rate]\nfloor = 0.1"), {"'rate.floor' has no effect"});
+    check_refused(with("[rate]\nfloor = 0.1"), {"config.toml:15", "'rate.floor' has no effect"});
+    for (const char* key :
+         {"length = 9", "factor = 0.5", "period = 3", "rise = 0.2", "start_divisor = 3", "end_divisor = 3",
+          "shape = \"linear\"", "phases = 3", "cycle_momentum = false", "momentum_high = 0.9", "momentum_low = 0.1",
+          "patience = 3", "cooldown = 3", "threshold = 0.1", "threshold_kind = \"absolute\""}) {
+        const std::string line = key, name = line.substr(0, line.find(' '));
+        check_refused(with("[rate]\n" + line), {"config.toml:15", "'rate." + name + "' has no effect", "rate.law ="});
+    }
+    check_refused(with("[rate]\nlaw = \"one_cycle\"\nfactor = 0.5"), {"'rate.factor' has no effect", "\"step\""});
+    check_refused(with("[rate]\nlaw = \"one_cycle\"\ncycle_momentum = false\nmomentum_low = 0.5"),
+                  {"'rate.momentum_low' has no effect", "rate.cycle_momentum is false"});
+    check_refused(with("[rate]\nlaw = \"one_cycle\"\n[optimizer]\nbeta1 = 0.8"),
+                  {"'optimizer.beta1' has no effect", "moves it from rate.momentum_high"});
+    check_refused(with("[rate]\nlaw = \"one_cycle\"\n[optimizer]\nkind = \"sgd\"\nmomentum = 0.8"),
+                  {"'optimizer.momentum' has no effect", "unless rate.cycle_momentum = false"});
+    const auto optimizer = [&](const std::string& kind, const std::string& line) {
+        check_refused(with("[optimizer]\nkind = \"" + kind + "\"\n" + line),
+                      {"config.toml:16", "'optimizer." + line.substr(0, line.find(' ')) + "' has no effect"});
+    };
+    for (const char* kind : {"rmsprop", "adagrad", "lamb"})
+        for (const char* line : {"dampening = 0.1", "nesterov = true", "amsgrad = true"}) optimizer(kind, line);
+    for (const char* kind : {"sgd", "adam", "adamw", "lamb"})
+        for (const char* line : {"alpha = 0.9", "centered = true", "rate_decay = 0.1", "initial_accumulator = 0.1"})
+            optimizer(kind, line);
+    for (const char* line : {"beta1 = 0.8", "beta2 = 0.8", "rate_decay = 0.1"}) optimizer("rmsprop", line);
+    for (const char* line : {"beta1 = 0.8", "momentum = 0.8", "alpha = 0.8"}) optimizer("adagrad", line);
+    optimizer("lamb", "momentum = 0.8");
+    optimizer("sgd", "epsilon = 1e-3");
+    for (const char* key : {"kind = \"l1\"", "delta = 1.0", "beta = 1.0", "epsilon = 1.0", "full = true"}) {
+        const std::string line = key, name = line.substr(0, line.find(' '));
+        check_refused(with("[loss]\n" + line), {"config.toml:15", "'loss." + name + "' has no effect", "cross-entropy"});
+    }
+    const auto loss = [](const std::string& kind, const std::string& line, const std::string& why) {
+        check_refused("[data]\nkind = \"adding\"\n[train]\nupdates = 1\n[loss]\nkind = \"" + kind + "\"\n" + line,
+                      {"config.toml:7", "'loss." + line.substr(0, line.find(' ')) + "' has no effect", why});
+    };
+    for (const char* kind : {"mean_squared_error", "l1", "huber", "smooth_l1", "gaussian_nll"}) {
+        const std::string name = kind;
+        for (const char* line : {"class_weights = [1.0]", "label_smoothing = 0.1", "ignore_index = 0"})
+            loss(name, line, "no classes");
+        if (name != "huber") loss(name, "delta = 0.5", "loss.kind = \"huber\"");
+        if (name != "smooth_l1") loss(name, "beta = 0.5", "loss.kind = \"smooth_l1\"");
+        if (name == "gaussian_nll") continue;
+        for (const char* line : {"epsilon = 0.5", "full = true"}) loss(name, line, "loss.kind = \"gaussian_nll\"");
+    }
     check_refused(with("[optimizer]\nmomentum = 0.9"), {"'optimizer.momentum' has no effect"});
     check_refused(with("[optimizer]\ndecay_biases = true"), {"'optimizer.decay_biases' has no effect"});
     check_refused(small_config("updates = 6\nlook_back_form = \"once\""), {"'train.look_back_form' has no effect"});

@@ -92,6 +92,9 @@ BOOST_AUTO_TEST_CASE(predicted_bytes_are_the_measured_ones) {
           {"schedule.family=revolve", "schedule.slots=1"},
           {"schedule.family=periodic", "schedule.period=2"},
           {"train.precision=double", "optimizer.kind=sgd", "optimizer.momentum=0.9"},
+          {"optimizer.kind=rmsprop", "optimizer.centered=true", "optimizer.momentum=0.9"},
+          {"optimizer.kind=adagrad"},
+          {"optimizer.kind=lamb", "rate.law=one_cycle", "train.updates=7"},
           {"train.look_back=6", "data.window=9", "train.look_back_form=once"},
           {"data.batch=6", "train.micro_batches=3", "train.threads=2"}}) {
         const json report = place.train("run" + std::to_string(number++), settings, {"--json"}).json();
@@ -176,6 +179,100 @@ BOOST_AUTO_TEST_CASE(g02_a_resumed_run_is_the_same_run) {
     }
 }
 
+// Epochs of 5 updates; a validation loss every 3, or every epoch.
+BOOST_AUTO_TEST_CASE(rates_and_optimizers_of_a_configuration) {
+    const Place place(small_config("updates = 12", "[optimizer]\nrate = 0.25\n", "batch = 3\nwindow = 5"),
+                      some_text(88));
+    const auto rates = [&](const std::string& run, const std::vector<std::string>& settings) {
+        place.train(run, settings);
+        return column<double>(updates(place.path() / run), "rate");
+    };
+    const auto config = [&](const std::string& run) { return text_of_file(place.path() / run / "config.toml"); };
+    BOOST_TEST((rates("step", {"rate.law=step", "rate.factor=0.5", "optimizer.kind=adagrad"}) ==
+                std::vector<double>{0.25, 0.25, 0.25, 0.25, 0.25, 0.125, 0.125, 0.125, 0.125, 0.125, 0.0625, 0.0625}));
+    BOOST_TEST(config("step").find("period = 5\n") != std::string::npos);
+    BOOST_TEST(config("step").find("epsilon = 1e-10\n") != std::string::npos);
+    const std::vector<double> powers = rates("powers", {"rate.law=exponential", "rate.factor=0.5", "rate.warm_up=2",
+                                                        "rate.warm_up_from=0.5", "optimizer.kind=lamb"});
+    BOOST_TEST((std::vector<double>(powers.begin(), powers.begin() + 5) ==
+                std::vector<double>{0.125, 0.1875, 0.25, 0.125, 0.0625}));
+    BOOST_TEST(config("powers").find("epsilon = 1e-06\n") != std::string::npos);
+    const std::vector<double> cycle =
+        rates("cycle", {"rate.law=one_cycle", "rate.shape=linear", "rate.rise=0.25", "rate.start_divisor=5",
+                        "rate.end_divisor=50", "optimizer.kind=sgd"});  // up to number 2, down to the last
+    for (const auto& [update, rate] : {std::pair{0, 0.05}, {1, 0.15}, {2, 0.25}, {11, 0.001}})
+        BOOST_TEST(std::abs(cycle[static_cast<std::size_t>(update)] - rate) < 1e-15);
+    const NewestSnapshot cycled = read_newest(place.path() / "cycle/snapshots");
+    BOOST_TEST(std::get<SgdSpec>(cycled.snapshot.optimizer.rule).momentum == 0.95);
+    BOOST_TEST(cycled.snapshot.find("optimizer.momentum_buffer.head.weight"));
+
+    // No loss is a tenth of the best one: each but the first lowers the rate.
+    const std::vector<std::string> plateau{"rate.law=plateau",   "rate.factor=0.5", "rate.patience=0",
+                                           "rate.threshold=0.9", "rate.floor=0.05", "optimizer.kind=rmsprop",
+                                           "optimizer.rate=0.25"};
+    BOOST_TEST((rates("epochs", plateau) ==
+                std::vector<double>{0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.125, 0.125}));
+    std::vector<std::string> often = plateau;
+    often.push_back("rate.period=3");
+    BOOST_TEST((rates("often", often) ==
+                std::vector<double>{0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.125, 0.125, 0.125, 0.0625, 0.0625, 0.0625}));
+    BOOST_TEST((read_newest(place.path() / "often/snapshots").snapshot.plateau.seen == 4));
+    BOOST_TEST(read_newest(place.path() / "often/snapshots").snapshot.plateau.factor == 0.125);
+    const auto valid_at = [&](const std::string& run) {
+        std::vector<int> at;
+        for (const json& line : metrics(place.path() / run))
+            if (line.contains("part")) at.push_back(line.at("update").get<int>());
+        return at;
+    };
+    BOOST_TEST((valid_at("often") == std::vector<int>{3, 6, 9, 12}));
+}
+
+BOOST_AUTO_TEST_CASE(a_plateau_outlives_its_process) {
+    const Place place(small_config("updates = 12",
+                                   "[optimizer]\nrate = 0.25\n[rate]\nlaw = \"plateau\"\nfactor = 0.5\npatience = 0\n"
+                                   "threshold = 0.5\nperiod = 3\ncooldown = 1\n",
+                                   "batch = 3\nwindow = 5"),
+                      some_text(88));
+    place.train("whole");
+    const fs::path whole = place.path() / "whole";
+    for (const int first : {2, 3, 5, 6, 10}) {
+        const std::string run = "cut" + std::to_string(first);
+        // How often is evaluated besides may change, and changes nothing.
+        place.train(run, {"train.updates=" + std::to_string(first), "output.eval_every=2"});
+        place.train(run, {}, {"--resume"});
+        BOOST_TEST_CONTEXT("after update " << first) {
+            check_same_end(whole, place.path() / run);
+            BOOST_TEST((read_newest(whole / "snapshots").snapshot.plateau ==
+                        read_newest(place.path() / run / "snapshots").snapshot.plateau));
+        }
+    }
+}
+
+// A signal while the loss that the rate waits for is computed leaves a snapshot without it: the resumed run makes up.
+BOOST_AUTO_TEST_CASE(an_interrupted_evaluation_is_made_up_for) {
+    const Place place(small_config("updates = 4",
+                                   "[rate]\nlaw = \"plateau\"\nfactor = 0.5\npatience = 0\n"
+                                   "threshold = 0.9\nperiod = 1\n"));
+    place.train("whole");
+    place.train("run", {"train.updates=2"});
+    const fs::path run = place.path() / "run";
+    Snapshot left = read_newest(run / "snapshots").snapshot;
+    BOOST_TEST(left.plateau.seen == 2);
+    --left.plateau.seen;
+    left.plateau.factor = 1.0;
+    save_snapshot(run / "snapshots", left);
+    std::string lines;
+    for (const json& line : metrics(run))
+        if (line.at("update") == 1 || !line.contains("part")) lines += line.dump() + "\n";
+    write_file(run / "metrics.jsonl", lines);
+    place.train("run", {}, {"--resume"});
+    check_same_end(place.path() / "whole", run);
+    BOOST_TEST(metrics(run).size() == 8U);
+    BOOST_TEST((read_newest(run / "snapshots").snapshot.plateau ==
+                read_newest(place.path() / "whole/snapshots").snapshot.plateau));
+    BOOST_TEST(read_newest(run / "snapshots").snapshot.plateau.factor == 0.125);
+}
+
 BOOST_AUTO_TEST_CASE(a_resumed_run_has_nothing_twice) {
     const Place place;
     place.train("a", {"train.updates=4", "output.snapshot_every=3"});
@@ -240,7 +337,7 @@ BOOST_AUTO_TEST_CASE(g09_windows_of_truncated_bptt) {
     const Vocabulary vocabulary(bytes->bytes());
     const TextSource<double> source(bytes, {0, 104}, vocabulary, 1, 25);
     ModelSpec model;
-    model.layers = {EmbeddingSpec{"embedding", vocabulary.size(), 3, {}}, LstmSpec{"rnn", 3, 9, 2, true},
+    model.layers = {EmbeddingSpec{"embedding", vocabulary.size(), 3, {}}, RecurrentSpec{"rnn", 3, 9, 2, true},
                     DenseSpec{"head", 9, vocabulary.size(), true}};
     TrainOptions options;
     options.chunk = 5;
@@ -323,6 +420,153 @@ BOOST_AUTO_TEST_CASE(samples) {
     const Answer foreign = run_program({"sample", "run", "--prompt", "Q"}, place.path());
     BOOST_CHECK_EQUAL(foreign.code, 2);
     BOOST_TEST(foreign.says("0x51"));
+}
+
+// The loss of a model with one LSTM of zero parameters is that of outputs 0: every option shows in its first value.
+BOOST_AUTO_TEST_CASE(cells_dropout_and_windows) {
+    const Place place;
+    int number = 0;
+    for (const std::vector<std::string>& settings :
+         {std::vector<std::string>{"model.cell=gru", "model.layer_norm=true", "model.layers=2", "model.dropout=0.2"},
+          {"model.cell=rnn_relu", "model.start=identity", "model.output_dropout=0.3", "model.locked=true"},
+          {"model.cell=rnn_tanh", "model.start=orthogonal", "model.heads=3", "model.learned_state=true"},
+          {"model.projection=4", "model.forget_bias=1.5", "model.weight_drop=0.3", "model.input_dropout=0.1"},
+          {"model.embedding=9", "model.tied=true", "train.windows=normal", "train.window_deviation=2"},
+          {"train.windows=artbp", "train.chunk=2", "train.window_tail=0", "train.window_longest=40"}}) {
+        // Twelve updates, and six with six more by another process.
+        const std::string whole = "whole" + std::to_string(number), parts = "parts" + std::to_string(number++);
+        std::vector<std::string> first = settings, second = settings;
+        first.emplace_back("train.updates=12");
+        second.emplace_back("train.updates=6");
+        place.train(whole, first);
+        place.train(parts, second);
+        place.train(parts, first, {"--resume"});
+        BOOST_TEST_CONTEXT(settings.front()) check_same_end(place.path() / whole, place.path() / parts);
+        BOOST_CHECK_EQUAL(run_program({"eval", whole}, place.path()).code, 0);
+        BOOST_CHECK_EQUAL(run_program({"sample", whole, "--bytes", "9"}, place.path()).code, 0);
+    }
+    // Windows of random length have their own steps, one behind the other.
+    const std::vector<json> normal = updates(place.path() / "whole4"), artbp = updates(place.path() / "whole5");
+    for (const auto& lines : {normal, artbp}) {
+        const auto firsts = column<int>(lines, "first"), steps = column<int>(lines, "steps");
+        for (std::size_t k = 1; k < firsts.size(); ++k)
+            BOOST_TEST((firsts[k] == firsts[k - 1] + steps[k - 1] || firsts[k] == 0));
+        BOOST_TEST((std::adjacent_find(steps.begin(), steps.end(), std::not_equal_to<>()) != steps.end()));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(model_keys_without_effect_are_refused) {
+    const Place place;
+    const auto refused = [&](const std::vector<std::string>& settings, const char* words) {
+        std::vector<std::string> line{"train", "config.toml", "--out", "none"};
+        for (const std::string& s : settings) line.insert(line.end(), {"--set", s});
+        const Answer answer = run_program(line, place.path());
+        BOOST_CHECK_EQUAL(answer.code, 2);
+        BOOST_TEST(answer.err.find(words) != std::string::npos, answer.err);
+        BOOST_TEST(!fs::exists(place.path() / "none"));
+    };
+    refused({"model.cell=gru", "model.projection=3"}, "'model.projection' has no effect");
+    refused({"model.cell=rnn_tanh", "model.layer_norm=true"}, "'model.layer_norm' has no effect");
+    refused({"model.cell=gru", "model.forget_bias=1"}, "'model.forget_bias' has no effect");
+    refused({"model.layers=1", "model.dropout=0.5"}, "'model.dropout' has no effect");
+    refused({"model.locked=true"}, "'model.locked' has no effect");
+    refused({"model.checksum=crc32:0"}, "'model.checksum' has no effect");
+    refused({"train.window_half=0.1"}, "'train.window_half' has no effect");
+    refused({"train.windows=normal", "train.window_tail=5"}, "'train.window_tail' has no effect");
+    refused({"train.windows=artbp", "train.window_tail=2"}, "tail must be above 3");
+    refused({"train.windows=normal", "train.look_back=6"}, "look_back");
+    refused({"train.carry=false", "train.windows=normal"}, "'train.windows' has no effect");
+    refused({"model.heads=2"}, "heads must divide hidden");
+    refused({"model.weights=none.safetensors"}, "none.safetensors");
+    refused({"model.cell=gru2"}, "model.cell");
+}
+
+BOOST_AUTO_TEST_CASE(info_lists_layers) {
+    const Place place;
+    const Answer text = run_program({"info", "config.toml", "--set", "model.layers=2", "--set", "model.dropout=0.5"}, place.path());
+    BOOST_CHECK_EQUAL(text.code, 0);
+    for (const char* words : {"rnn, layer 0", "rnn, dropout 0", "rnn, layer 1", "head", "cross_entropy", "parameters", "tape bytes"})
+        BOOST_TEST(text.out.find(words) != std::string::npos, words);
+    const json info = run_program({"info", "config.toml", "--json", "--set", "model.cell=gru", "--set", "train.precision=double"}, place.path()).json();
+    const json& rnn = info.at("layers").at(1);
+    const int hidden = 9, inputs = info.at("layers").at(0).at("outputs").get<int>();
+    BOOST_CHECK_EQUAL(rnn.at("parameters").get<int>(), 3 * hidden * (inputs + hidden + 2));
+    BOOST_CHECK_EQUAL(rnn.at("parameter_names").at(0).get<std::string>(), "rnn.weight_ih_l0");
+    BOOST_CHECK_EQUAL(rnn.at("bytes").at("carry").get<int>(), 8 * hidden * info.at("batch").get<int>());
+    // The sums are what the plan counts: a state is the carry of all layers.
+    const json plan = run_program({"plan", "config.toml", "--json"}, place.path()).json();
+    BOOST_TEST(plan.contains("candidates"));
+    BOOST_CHECK_EQUAL(run_program({"info", "none.toml"}, place.path()).code, 2);
+}
+
+BOOST_AUTO_TEST_CASE(weights_go_out_and_in) {
+    const Place place;
+    place.train("first");
+    BOOST_CHECK_EQUAL(run_program({"export", "first", "w.safetensors"}, place.path()).code, 0);
+    place.train("second", {"model.weights=w.safetensors", "optimizer.rate=1e-300", "train.updates=1"});
+    const auto weights = [&](const char* run) {
+        auto all = tensors(place.path() / run);
+        std::erase_if(all, [](const auto& item) { return item.first.find("optimizer.") == 0 || item.first.find("carry.") == 0; });
+        return all;
+    };
+    BOOST_TEST((weights("first") == weights("second")));
+    // A resumed run wants the file no more; a new one of that configuration wants this very file.
+    write_file(place.path() / "w.safetensors", "changed");
+    place.train("second", {"model.weights=w.safetensors", "optimizer.rate=1e-300", "train.updates=2"}, {"--resume"});
+    const Answer changed = run_program({"train", "second/config.toml", "--out", "third"}, place.path());
+    BOOST_CHECK_EQUAL(changed.code, 2);
+    BOOST_TEST(changed.err.find("have changed") != std::string::npos, changed.err);
+    const Answer damaged = run_program({"train", "config.toml", "--out", "fourth", "--set", "model.weights=w.safetensors"}, place.path());
+    BOOST_CHECK_EQUAL(damaged.code, 2);
+    BOOST_TEST(!fs::exists(place.path() / "fourth"));
+    BOOST_CHECK_EQUAL(run_program({"export", "first", "."}, place.path()).code, 2);
+    BOOST_CHECK_EQUAL(run_program({"export", "none", "x.safetensors"}, place.path()).code, 2);
+}
+
+BOOST_AUTO_TEST_CASE(losses_and_their_options) {
+    const std::string made = "[data]\nkind = \"adding\"\nwindow = 4\nbatch = 8\nwindows = 3\n[model]\nhidden = 3\n"
+                             "[train]\nupdates = 3\nprecision = \"double\"\n";
+    const auto first_loss = [](const std::string& config, const std::vector<std::string>& settings) {
+        const Place place(config);
+        place.train("run", settings);
+        const json line = updates(place.path() / "run").front();
+        BOOST_TEST(line.at("loss").get<double>() > -10.0);
+        // The resolved file gives the same run.
+        const Place again(text_of_file(place.path() / "run" / "config.toml"));
+        again.train("run");
+        BOOST_CHECK_EQUAL(updates(again.path() / "run").front().at("loss").dump(), line.at("loss").dump());
+        return line;
+    };
+    const auto loss_of = [&](const std::vector<std::string>& settings) {
+        return first_loss(made, settings).at("loss").get<double>();
+    };
+    const double squares = loss_of({}), huge = loss_of({"loss.kind=huber", "loss.delta=1000"});
+    BOOST_TEST(std::abs(loss_of({"loss.reduction=sum"}) - 8.0 * squares) < 1e-12);
+    BOOST_TEST(std::abs(huge - squares / 2.0) < 1e-14);
+    const double smooth = loss_of({"loss.kind=smooth_l1", "loss.beta=1000"}), l1 = loss_of({"loss.kind=l1"});
+    BOOST_TEST(std::abs(smooth - squares / 2000.0) < 1e-16);
+    BOOST_TEST(std::abs(loss_of({"loss.kind=smooth_l1", "loss.beta=0"}) - l1) < 1e-15);
+    BOOST_TEST(l1 * l1 <= squares);
+    const double gaussian = loss_of({"loss.kind=gaussian_nll", "loss.epsilon=1000"}),
+                 full = loss_of({"loss.kind=gaussian_nll", "loss.epsilon=1000", "loss.full=true"});
+    BOOST_TEST(std::abs(gaussian - std::log(1000.0) / 2.0) < 0.01);
+    BOOST_TEST(std::abs(full - gaussian - std::log(2.0 * std::numbers::pi) / 2.0) < 1e-14);
+
+    const std::string copied = "[data]\nkind = \"copy\"\ndelay = 3\nlength = 2\nsymbols = 4\nbatch = 4\n[model]\nhidden "
+                               "= 3\n[train]\nupdates = 2\nprecision = \"double\"\n";
+    const json all = first_loss(copied, {}), symbols = first_loss(copied, {"loss.ignore_index=4"}),
+               weighted = first_loss(copied, {"loss.class_weights=[1,1,1,1,0]"});
+    BOOST_CHECK_EQUAL(all.at("positions").get<double>(), 28.0);
+    BOOST_CHECK_EQUAL(symbols.at("positions").get<double>(), 8.0);
+    BOOST_TEST(std::abs(weighted.at("loss").get<double>() - symbols.at("loss").get<double>()) < 1e-15);
+    BOOST_TEST(first_loss(copied, {"loss.label_smoothing=0.2"}).at("loss").get<double>() != all.at("loss").get<double>());
+
+    // Bits per character are told of the plain loss of bytes only.
+    const Place text;
+    text.train("plain");
+    text.train("smooth", {"loss.label_smoothing=0.2"});
+    BOOST_TEST(updates(text.path() / "plain").front().contains("bits_per_character"));
+    BOOST_TEST(!updates(text.path() / "smooth").front().contains("bits_per_character"));
 }
 
 BOOST_AUTO_TEST_CASE(made_sequences) {

@@ -33,12 +33,12 @@ inline std::vector<Model> models() {
     all.push_back({"dense", {{DenseSpec{"head", 5, 3, true}}, product}});
     all.push_back({"dense without bias", {{DenseSpec{"head", 3, 9, false}}, squares}});
     all.push_back({"narrow dense", {{DenseSpec{"head", 1, 1, true}}, squares}});
-    all.push_back({"lstm", {{LstmSpec{"rnn", 3, 5, 1, true}}, product}});
-    all.push_back({"lstm without bias", {{LstmSpec{"rnn", 2, 7, 2, false}}, squares}});
-    all.push_back({"narrow lstm", {{LstmSpec{"rnn", 1, 1, 3, true}}, product}});
-    all.push_back({"lstm 33", {{LstmSpec{"rnn", 4, 33, 1, true}, DenseSpec{"head", 33, 2, true}}, squares}});
+    all.push_back({"lstm", {{RecurrentSpec{"rnn", 3, 5, 1, true}}, product}});
+    all.push_back({"lstm without bias", {{RecurrentSpec{"rnn", 2, 7, 2, false}}, squares}});
+    all.push_back({"narrow lstm", {{RecurrentSpec{"rnn", 1, 1, 3, true}}, product}});
+    all.push_back({"lstm 33", {{RecurrentSpec{"rnn", 4, 33, 1, true}, DenseSpec{"head", 33, 2, true}}, squares}});
     all.push_back({"language model",
-                   {{EmbeddingSpec{"embedding", 11, 3, std::nullopt}, LstmSpec{"rnn", 3, 5, 2, true},
+                   {{EmbeddingSpec{"embedding", 11, 3, std::nullopt}, RecurrentSpec{"rnn", 3, 5, 2, true},
                      DenseSpec{"head", 5, 11, true}},
                     cross_entropy(11, true, 0.1, 4)}});
     return all;
@@ -60,7 +60,7 @@ inline Problem<double> data_for(const ModelSpec& spec, Index carry, Index steps,
     if (spec.loss.kind == LossSpec::Kind::cross_entropy)
         p.classes = random_tokens(positions, spec.outputs(), stream + 4);
     else
-        p.values = random_values(positions * spec.outputs(), stream + 5);
+        p.values = random_values(positions * spec.targets(), stream + 5);
     p.weights = random_values(positions, stream + 6);
     p.scale = 0.7;
     return p;

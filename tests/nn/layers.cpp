@@ -4,159 +4,29 @@
 #include "support/unit_test.hpp"
 
 #include "backsweep/base/error.hpp"
-#include "nn/cases.hpp"
+#include "nn/layer_laws.hpp"
 
 #include <cmath>
-#include <map>
 #include <string>
 
 using namespace backsweep;
 using namespace backsweep::test;
 
-namespace {
-
-/// The objective whose gradient a sweep computes: scale * losses + terminal adjoint . final state.
-double objective(const Network<double>& network, const std::vector<double>& parameters,
-                 const Problem<double>& problem) {
-    const Outcome<double> out = sweep(network, parameters, problem, problem.steps, 0, Checks::none);
-    double value = problem.scale * out.loss;
-    for (std::size_t k = 0; k < problem.dcarry.size(); ++k) value += problem.dcarry[k] * out.carry[k];
-    return value;
-}
-
-template <class Real>
-void check_same(const Outcome<Real>& a, const Outcome<Real>& b) {
-    BOOST_TEST(same_bits(a.losses, b.losses));
-    BOOST_TEST(same_bits(a.y, b.y));
-    BOOST_TEST(same_bits(a.carry, b.carry));
-    BOOST_TEST(same_bits(a.gradients, b.gradients));
-    BOOST_TEST(same_bits(a.dx, b.dx));
-    BOOST_TEST(same_bits(a.dcarry, b.dcarry));
-}
-
-template <class A, class B>
-void check_close(const Outcome<A>& got, const Outcome<B>& wanted, Tolerance tolerance) {
-    BOOST_TEST(compare(got.losses, wanted.losses, tolerance));
-    if (!wanted.y.empty()) BOOST_TEST(compare(got.y, wanted.y, tolerance));
-    if (!wanted.carry.empty()) BOOST_TEST(compare(got.carry, wanted.carry, tolerance));
-    BOOST_TEST(compare(got.gradients, wanted.gradients, tolerance));
-    if (!wanted.dx.empty()) BOOST_TEST(compare(got.dx, wanted.dx, tolerance));
-    if (!wanted.dcarry.empty()) BOOST_TEST(compare(got.dcarry, wanted.dcarry, tolerance));
-}
-
-/// Calls f(model, driver's name, steps, batch) over the grid of models and sizes.
-template <class F>
-void for_each_case(F f) {
-    for (const Model& model : models())
-        for (const Index steps : {1, 2, 7})
-            for (const Index batch : {1, 3, 8})
-                BOOST_TEST_CONTEXT(model.name << ", " << steps << " steps, batch " << batch) f(model, steps, batch);
-}
-
-}  // namespace
-
-// sweep() itself checks advance = record, purity and that everything is assigned.
 BOOST_AUTO_TEST_CASE(splitting_a_segment_of_the_reference_changes_no_bit) {
-    const auto body = [](auto real) {
-        using Real = decltype(real);
-        for_each_case([](const Model& model, Index steps, Index batch) {
-            const auto network = reference::build<Real>(model.spec);
-            const auto parameters = parameters_for(network);
-            const auto problem = cast<Real>(data_for(model.spec, network.carry(), steps, batch));
-            const auto whole = sweep(network, parameters, problem, steps);
-            for (const Index chunk : {1, 3, 6})
-                BOOST_TEST_CONTEXT("chunk " << chunk) check_same(sweep(network, parameters, problem, chunk), whole);
-        });
-    };
-    body(float{});
-    body(double{});
+    check_splitting_of_the_reference<float>(models(), {Marking::none});
+    check_splitting_of_the_reference<double>(models(), {Marking::none});
 }
 
 BOOST_AUTO_TEST_CASE(cpu_and_reference_agree_in_double) {
-    double worst = 0.0;
-    for_each_case([&](const Model& model, Index steps, Index batch) {
-        const auto slow = reference::build<double>(model.spec);
-        const auto fast = cpu::build<double>(model.spec);
-        const auto parameters = parameters_for(slow);
-        BOOST_TEST(same_bits(parameters_for(fast), parameters));
-        const auto problem = data_for(model.spec, slow.carry(), steps, batch);
-        const auto wanted = sweep(slow, parameters, problem, steps);
-        for (const Index chunk : {1, 3, 7}) {
-            const auto got = sweep(fast, parameters, problem, chunk);
-            check_close(got, wanted, {1e-12, 0.0});
-            worst = std::fmax(worst, compare(got.gradients, wanted.gradients, {}).worst);
-        }
-    });
-    BOOST_TEST_MESSAGE("largest difference of a gradient: " << worst);
+    check_cpu_against_reference(models(), {Marking::none});
 }
 
 BOOST_AUTO_TEST_CASE(reverse_agrees_with_central_differences) {
-    for (const Driver driver : drivers)
-        for_each_case([driver](const Model& model, Index steps, Index batch) {
-            if (steps * batch > 9 || model.name == "lstm 33") return;
-            const auto network = build<double>(driver, model.spec);
-            auto parameters = parameters_for(network);
-            auto problem = data_for(model.spec, network.carry(), steps, batch);
-            problem.loss_from = steps > 2 ? 2 : 0;
-            const auto got = sweep(network, parameters, problem, 3);
-            const auto value = [&] { return objective(network, parameters, problem); };
-            // Differences err by h^2 and by rounding over h, which is why they have an absolute part.
-            const Tolerance tolerance{1e-7, 1e-8};
-            BOOST_TEST_CONTEXT(to_string(driver)) {
-                std::vector<double> wanted = central_differences(parameters, value);
-                if (const auto* embedding = std::get_if<EmbeddingSpec>(&model.spec.layers.front());
-                    embedding && embedding->padding)
-                    std::fill_n(wanted.begin() + *embedding->padding * embedding->features, embedding->features, 0.0);
-                BOOST_TEST(compare(got.gradients, wanted, tolerance));
-                if (!problem.x.empty()) BOOST_TEST(compare(got.dx, central_differences(problem.x, value), tolerance));
-                if (!problem.carry.empty())
-                    BOOST_TEST(compare(got.dcarry, central_differences(problem.carry, value), tolerance));
-            }
-        });
+    check_against_central_differences(models(), {Marking::none});
 }
 
-// Against double, the float layers of the CPU err at most three times as much as plain loops in float do: the largest
-// errors over several draws of data, each relative to the largest value of its array, for one array alone may be exact
-// by luck.
 BOOST_AUTO_TEST_CASE(fast_float_errs_at_most_three_times_as_much_as_plain_float) {
-    double worst = 0.0;
-    for (const Model& model : models())
-        for (const Index batch : {1, 5}) {
-            const Index steps = 40;
-            const auto exact = reference::build<double>(model.spec);
-            const auto plain = reference::build<float>(model.spec);
-            const auto fast = cpu::build<float>(model.spec);
-            struct Errors {
-                double plain = 0x1.0p-24, fast = 0.0;  // the rounding of a result itself is allowed to both
-            };
-            std::map<std::string, Errors> errors;
-            for (std::uint32_t draw = 0; draw < 8; ++draw) {
-                const auto parameters = parameters_for(plain, draw);
-                const auto problem = cast<float>(data_for(model.spec, plain.carry(), steps, batch, 100 + 20 * draw));
-                const auto wanted = sweep(exact, cast<double>(parameters), cast<double>(problem), steps);
-                const auto slow = sweep(plain, parameters, problem, 16);
-                const auto got = sweep(fast, parameters, problem, 16);
-                const auto measure = [&errors](const char* what, const auto& g, const auto& s, const auto& w) {
-                    if (w.empty()) return;
-                    const double size = compare(w, w, {1.0, 0.0}).limit;
-                    Errors& e = errors[what];
-                    e.plain = std::fmax(e.plain, compare(s, w, {}).worst / size);
-                    e.fast = std::fmax(e.fast, compare(g, w, {}).worst / size);
-                };
-                measure("losses", got.losses, slow.losses, wanted.losses);
-                measure("y", got.y, slow.y, wanted.y);
-                measure("carry", got.carry, slow.carry, wanted.carry);
-                measure("gradients", got.gradients, slow.gradients, wanted.gradients);
-                measure("dx", got.dx, slow.dx, wanted.dx);
-                measure("dcarry", got.dcarry, slow.dcarry, wanted.dcarry);
-            }
-            for (const auto& [what, e] : errors) {
-                BOOST_TEST(e.fast <= 3.0 * e.plain, model.name << ", batch " << batch << ", " << what << ": error "
-                                                               << e.fast << ", of plain loops " << e.plain);
-                worst = std::fmax(worst, e.fast / e.plain);
-            }
-        }
-    BOOST_TEST_MESSAGE("largest error of fast float over that of plain float: " << worst);
+    check_errors_in_float(models());
 }
 
 BOOST_AUTO_TEST_CASE(gradients_are_added_to) {

@@ -16,7 +16,7 @@ using namespace backsweep::test;
 namespace {
 
 ModelSpec language_model() {
-    return {{EmbeddingSpec{"embedding", 11, 3, 7}, LstmSpec{"rnn", 3, 5, 2, true}, DenseSpec{"head", 5, 11, true}},
+    return {{EmbeddingSpec{"embedding", 11, 3, 7}, RecurrentSpec{"rnn", 3, 5, 2, true}, DenseSpec{"head", 5, 11, true}},
             LossSpec{}};
 }
 
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(an_lstm_tape_has_the_inputs_and_five_numbers_per_cell) {
 
 BOOST_AUTO_TEST_CASE(starting_values_follow_their_laws) {
     const ModelSpec spec{
-        {EmbeddingSpec{"embedding", 200, 50, 7}, LstmSpec{"rnn", 50, 64, 1, true}, DenseSpec{"head", 64, 200, true}},
+        {EmbeddingSpec{"embedding", 200, 50, 7}, RecurrentSpec{"rnn", 50, 64, 1, true}, DenseSpec{"head", 64, 200, true}},
         LossSpec{}};
     const auto network = cpu::build<double>(spec);
     std::vector<double> p(static_cast<std::size_t>(network.parameters().size()));
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(starting_values_follow_their_laws) {
     BOOST_TEST(same_bits(single, cast<float>(p)));
     // Names are no part of the law: only the number of the parameter counts.
     ModelSpec renamed = spec;
-    std::get<LstmSpec>(renamed.layers[1]).name = "lstm";
+    std::get<RecurrentSpec>(renamed.layers[1]).name = "lstm";
     cpu::build<double>(renamed).start(5, again);
     BOOST_TEST(same_bits(again, p));
     BOOST_CHECK_EXCEPTION(network.start(1, std::span(p).first(3)), InvalidArgument, says("room was given for 3"));
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(problems_of_specifications_are_said_in_words) {
         BOOST_CHECK_EXCEPTION(reference::build<double>(spec), InvalidArgument, says(problem));
     };
     const auto embedding = [](ModelSpec& s) -> EmbeddingSpec& { return std::get<EmbeddingSpec>(s.layers[0]); };
-    const auto lstm = [](ModelSpec& s) -> LstmSpec& { return std::get<LstmSpec>(s.layers[1]); };
+    const auto lstm = [](ModelSpec& s) -> RecurrentSpec& { return std::get<RecurrentSpec>(s.layers[1]); };
     const auto dense = [](ModelSpec& s) -> DenseSpec& { return std::get<DenseSpec>(s.layers[2]); };
     expect([](ModelSpec& s) { s.layers.clear(); }, "a model needs at least one layer");
     expect([&](ModelSpec& s) { embedding(s).vocabulary = 0; },

@@ -65,8 +65,14 @@ struct ReferenceCase {
 
     /// Inputs that are larger than usual ask for other tolerances.
     bool large() const { return options.value("scale", 1.0) > 10.0; }
-    Quantity values() const { return large() ? Quantity::large_values : Quantity::values; }
-    Quantity gradients() const { return large() ? Quantity::large_gradients : Quantity::gradients; }
+    /// Rows far from 0, or without spread.
+    bool extreme() const { return options.contains("offset") || options.contains("constant_row"); }
+    Quantity values() const {
+        return extreme() ? Quantity::layer_norm_extremes : large() ? Quantity::large_values : Quantity::values;
+    }
+    Quantity gradients() const {
+        return extreme() ? Quantity::layer_norm_extremes : large() ? Quantity::large_gradients : Quantity::gradients;
+    }
 
     template <class Real>
     std::vector<Real> values_of(const std::string& name) const {

@@ -1,4 +1,4 @@
-// Runners of reference files for losses: cross_entropy and mse in every reduction, also with time as the last axis.
+// Runners of reference files for losses in every reduction, cross-entropy also with time as the last axis.
 // SPDX-License-Identifier: MIT
 #include "backsweep/base/error.hpp"
 #include "backsweep/nn/loss.hpp"
@@ -18,10 +18,14 @@ LossSpec::Reduction reduction_of(const ReferenceCase& c) {
     throw InvalidArgument("no reduction '" + name + "'");
 }
 
-/// Loss and gradient of the loss layer alone; `dx` puts the gradient into the file's layout.
-template <class Layout>
-void run(const ReferenceCase& c, const LossSpec& loss, Index features, Problem<double> problem, Layout dx_layout) {
-    const double divisor = loss_divisor(loss, features, problem.classes, problem.steps * problem.batch);
+/// Loss and gradient of the loss layer alone; `check_dx` checks the gradient, [step][batch][features].
+template <class Check>
+void run(const ReferenceCase& c, const LossSpec& loss, Index features, Problem<double> problem, Check check_dx) {
+    Segment<double> all;
+    all.steps = problem.steps;
+    all.batch = problem.batch;
+    all.classes = problem.classes.data();
+    const double divisor = loss_divisor(loss, features, all);
     problem.scale = 1.0 / divisor;
     // A network needs a layer below its loss; only the loss is run.
     const ModelSpec spec{{DenseSpec{"head", features, features, true}}, loss};
@@ -34,7 +38,7 @@ void run(const ReferenceCase& c, const LossSpec& loss, Index features, Problem<d
                                              ? -1.0
                                              : weighted_size(problem.weights, c.values_of<double>("output"));
                     c.check("loss", std::vector<Real>{static_cast<Real>(out.loss / divisor)}, c.values(), scale);
-                    c.check("grad.input", dx_layout(out.dx), c.gradients());
+                    check_dx(out.dx);
                     if (loss.reduction == LossSpec::Reduction::none) c.check("output", out.losses, c.values());
                     for (std::size_t p = 0; p < problem.classes.size(); ++p) {
                         if (!loss.ignore_index || problem.classes[p] != *loss.ignore_index) continue;
@@ -46,6 +50,10 @@ void run(const ReferenceCase& c, const LossSpec& loss, Index features, Problem<d
             one(build<float>(driver, spec));
             one(build<double>(driver, spec));
         }
+}
+
+auto input_gradient(const ReferenceCase& c) {
+    return [&c](const auto& dx) { c.check("grad.input", dx, c.gradients()); };
 }
 
 void run_cross_entropy(const ReferenceCase& c) {
@@ -62,7 +70,7 @@ void run_cross_entropy(const ReferenceCase& c) {
     if (loss.reduction == LossSpec::Reduction::none) problem.weights = c.values_of<double>("loss_weight.output");
     if (shape.size() == 2) {  // (N, C)
         problem.steps = shape[0];
-        run(c, loss, classes, problem, [](const auto& dx) { return dx; });
+        run(c, loss, classes, problem, input_gradient(c));
         return;
     }
     // (B, C, T), targets (B, T): to [T][B][C] and back.
@@ -71,28 +79,68 @@ void run_cross_entropy(const ReferenceCase& c) {
     problem.batch = batch;
     problem.x = swap_axes(swap_last_axes(problem.x, classes, steps), batch, steps);
     problem.classes = swap_axes(problem.classes, batch, steps);
-    run(c, loss, classes, problem,
-        [&](const auto& dx) { return swap_last_axes(swap_axes(dx, steps, batch), steps, classes); });
+    run(c, loss, classes, problem, [&](const auto& dx) {
+        c.check("grad.input", swap_last_axes(swap_axes(dx, steps, batch), steps, classes), c.gradients());
+    });
 }
 
-void run_squared_error(const ReferenceCase& c) {
-    LossSpec loss;
-    loss.kind = LossSpec::Kind::mean_squared_error;
+/// Losses with value targets; the axes before the last are [step][batch].
+void run_values(const ReferenceCase& c, LossSpec loss, Index features, std::vector<double> x) {
     loss.reduction = reduction_of(c);
-    const std::vector<Index>& shape = c.file.at("input").shape;
+    const Index steps = c.file.at("input").shape.front();
     Problem<double> problem;
-    problem.x = c.values_of<double>("input");
+    problem.x = std::move(x);
     problem.values = c.values_of<double>("target");
-    problem.steps = shape.front();
-    problem.batch = static_cast<Index>(problem.x.size()) / (problem.steps * shape.back());
-    run(c, loss, shape.back(), problem, [](const auto& dx) { return dx; });
+    problem.steps = steps;
+    problem.batch = static_cast<Index>(problem.x.size()) / (steps * features);
+    if (loss.kind != LossSpec::Kind::gaussian_nll) return run(c, loss, features, problem, input_gradient(c));
+    run(c, loss, features, problem, [&]<class Real>(const std::vector<Real>& dx) {
+        const Index means = loss.targets(features);
+        std::vector<Real> parts[2];
+        for (std::size_t k = 0; k < dx.size(); ++k) parts[static_cast<Index>(k) % features < means ? 0 : 1].push_back(dx[k]);
+        c.check("grad.input", parts[0], c.gradients());
+        c.check("grad.var", parts[1], c.gradients());
+    });
+}
+
+/// [position][a + b] of [position][a] and [position][b].
+std::vector<double> side_by_side(const std::vector<double>& left, Index a, const std::vector<double>& right, Index b) {
+    std::vector<double> both;
+    auto from = right.begin();
+    for (auto at = left.begin(); at != left.end(); at += a, from += b) {
+        both.insert(both.end(), at, at + a);
+        both.insert(both.end(), from, from + b);
+    }
+    return both;
 }
 
 void run_loss(const ReferenceCase& c) {
+    using Kind = LossSpec::Kind;
     const std::string name = c.options.at("name");
     if (name == "cross_entropy") return run_cross_entropy(c);
-    if (name == "mse") return run_squared_error(c);
-    throw InvalidArgument("nothing runs loss '" + name + "'");
+    const Index features = c.file.at("input").shape.back();
+    LossSpec loss;
+    if (name == "gaussian_nll") {
+        loss.kind = Kind::gaussian_nll;
+        loss.epsilon = c.options.at("eps");
+        loss.full = c.options.at("full");
+        const Index variances = c.file.at("var").shape.back();
+        loss.shared_variance = variances != features;
+        return run_values(c, loss, features + variances,
+                          side_by_side(c.values_of<double>("input"), features, c.values_of<double>("var"), variances));
+    }
+    const std::map<std::string, Kind> kinds{{"mse", Kind::mean_squared_error},
+                                            {"l1", Kind::l1},
+                                            {"huber", Kind::huber},
+                                            {"smooth_l1", Kind::smooth_l1},
+                                            {"bce_with_logits", Kind::binary_cross_entropy}};
+    const auto kind = kinds.find(name);
+    if (kind == kinds.end()) throw InvalidArgument("nothing runs loss '" + name + "'");
+    loss.kind = kind->second;
+    if (loss.kind == Kind::huber) loss.delta = c.options.at("delta");
+    if (loss.kind == Kind::smooth_l1) loss.beta = c.options.at("beta");
+    if (c.options.value("pos_weight", false)) loss.pos_weight = c.values_of<double>("pos_weight");
+    run_values(c, loss, features, c.values_of<double>("input"));
 }
 
 const Registration loss{"loss", run_loss};

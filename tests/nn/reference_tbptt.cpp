@@ -59,7 +59,10 @@ void run(const ReferenceCase& c, Index chunk, Index shards, Index slots) {
     const nlohmann::json& o = c.options;
     const Index hidden = o.at("hidden_size"), layers = o.at("num_layers"), batch = o.at("B"), k1 = o.at("k1"), k2 = o.at("k2");
     ModelSpec model;
-    model.layers = {LstmSpec{"rnn", o.at("input_size"), hidden, layers, true}, DenseSpec{"decoder", hidden, o.at("classes"), true}};
+    const bool gru = o.at("cell") == "gru";
+    model.layers = {RecurrentSpec{.name = "rnn", .inputs = o.at("input_size"), .hidden = hidden, .layers = layers,
+                                  .cell = gru ? RecurrentSpec::Cell::gru : RecurrentSpec::Cell::lstm},
+                    DenseSpec{"decoder", hidden, o.at("classes"), true}};
     const Network<Real> network = build<Real>(model);
     const Arrays<Real> source(c.values_of<Real>("input"), c.integers_of("target"), batch, k1);
     TrainOptions options;
@@ -76,13 +79,14 @@ void run(const ReferenceCase& c, Index chunk, Index shards, Index slots) {
         const std::vector<Real> given = c.values_of<Real>(v.name);
         std::copy(given.begin(), given.end(), t.parameters().begin() + v.offset);
     }
-    const std::vector<Real> h0 = c.values_of<Real>("h0"), c0 = c.values_of<Real>("c0");
+    std::vector<std::vector<Real>> states{c.values_of<Real>("h0")};
+    if (!gru) states.push_back(c.values_of<Real>("c0"));
     const std::vector<Index> sizes = shard_sizes(batch, shards);
     Index first = 0;
     for (std::size_t s = 0; s < sizes.size(); ++s) {
         auto to = t.carry(0, static_cast<Index>(s)).begin();
         for (Index l = 0; l < layers; ++l)
-            for (const auto* from : {&h0, &c0}) to = std::copy_n(from->begin() + (l * batch + first) * hidden, sizes[s] * hidden, to);
+            for (const auto& from : states) to = std::copy_n(from.begin() + (l * batch + first) * hidden, sizes[s] * hidden, to);
         first += sizes[s];
     }
 

@@ -83,6 +83,23 @@ OptimizerSpec spec_of(const std::string& name, const nlohmann::json& args) {
                             .dampening = args.value("dampening", 0.0),
                             .nesterov = args.value("nesterov", false),
                             .weight_decay = args.value("weight_decay", 0.0)};
+    } else if (name == "rmsprop") {
+        only(args, {"lr", "alpha", "eps", "centered", "momentum", "weight_decay"});
+        RmspropSpec r;
+        r.alpha = args.value("alpha", r.alpha);
+        r.epsilon = args.value("eps", r.epsilon);
+        r.centered = args.value("centered", false);
+        r.momentum = args.value("momentum", 0.0);
+        r.weight_decay = args.value("weight_decay", 0.0);
+        spec.rule = r;
+    } else if (name == "adagrad") {
+        only(args, {"lr", "lr_decay", "initial_accumulator_value", "eps", "weight_decay"});
+        AdagradSpec r;
+        r.rate_decay = args.value("lr_decay", 0.0);
+        r.initial_accumulator = args.value("initial_accumulator_value", 0.0);
+        r.epsilon = args.value("eps", r.epsilon);
+        r.weight_decay = args.value("weight_decay", 0.0);
+        spec.rule = r;
     } else {
         throw InvalidArgument("no optimizer '" + name + "'");
     }
@@ -156,13 +173,50 @@ void run_rate(const ReferenceCase& c) {
         only(args, {"start_factor", "total_iters"});
         spec.warm_up = args.at("total_iters");
         spec.warm_up_from = args.at("start_factor");
+    } else if (name == "StepLR") {
+        only(args, {"step_size", "gamma"});
+        spec.law = RateSpec::Law::step;
+        spec.period = args.at("step_size");
+        spec.factor = args.value("gamma", 0.1);
+    } else if (name == "ExponentialLR") {
+        only(args, {"gamma"});
+        spec.law = RateSpec::Law::exponential;
+        spec.factor = args.at("gamma");
+    } else if (name == "OneCycleLR") {
+        only(args, {"max_lr", "total_steps", "pct_start", "anneal_strategy", "div_factor", "final_div_factor",
+                    "three_phase"});
+        spec.law = RateSpec::Law::one_cycle;
+        spec.peak = args.at("max_lr");
+        spec.length = args.at("total_steps");
+        spec.one_cycle.rise = args.value("pct_start", spec.one_cycle.rise);
+        spec.one_cycle.linear = args.value("anneal_strategy", "cos") == "linear";
+        spec.one_cycle.start_divisor = args.value("div_factor", spec.one_cycle.start_divisor);
+        spec.one_cycle.end_divisor = args.value("final_div_factor", spec.one_cycle.end_divisor);
+        spec.one_cycle.three_phase = args.value("three_phase", false);
+    } else if (name == "ReduceLROnPlateau") {
+        only(args, {"factor", "patience", "cooldown", "min_lr", "mode", "threshold", "threshold_mode"});
+        spec.law = RateSpec::Law::plateau;
+        spec.factor = args.value("factor", 0.1);
+        spec.floor = args.value("min_lr", 0.0);
+        spec.plateau.rising = args.value("mode", "min") == "max";
+        spec.plateau.absolute = args.value("threshold_mode", "rel") == "abs";
+        spec.plateau.threshold = args.value("threshold", spec.plateau.threshold);
+        spec.plateau.patience = args.value("patience", spec.plateau.patience);
+        spec.plateau.cooldown = args.value("cooldown", Index{0});
     } else {
         throw InvalidArgument("no rate '" + name + "'");
     }
     BOOST_TEST_REQUIRE(spec.problem() == "");
-    std::vector<double> rates;
+    std::vector<double> rates, momenta, metrics;
+    if (spec.law == RateSpec::Law::plateau) metrics = c.values_of<double>("metrics");
+    Plateau state;
     const Index steps = c.options.at("steps");
-    for (Index t = 0; t < steps; ++t) rates.push_back(spec.at(t));
+    for (Index t = 0; t < steps; ++t) {
+        rates.push_back(spec.at(t, state));
+        if (const auto momentum = spec.momentum_at(t)) momenta.push_back(*momentum);
+        if (!metrics.empty()) state = spec.after(metrics.at(static_cast<std::size_t>(t)), state);
+    }
+    if (!momenta.empty()) c.check("momentum", momenta, Quantity::rates_and_clipping);
     c.check("lr", rates, Quantity::rates_and_clipping);
     check_sum(c, rates, Quantity::rates_and_clipping);
 }

@@ -41,6 +41,10 @@ struct Problem {
     std::vector<Real> dcarry;  ///< adjoint of the state after the last
     Index loss_from = 0;
     double scale = 1.0;
+    std::vector<Mark> marks{};  ///< empty: none
+    bool begins = false;
+    bool training = true;
+    std::uint64_t seed = 5;
 };
 
 template <class Real>
@@ -99,7 +103,17 @@ Problem<To> cast(const Problem<From>& p) {
             cast<To>(p.carry),
             cast<To>(p.dcarry),
             p.loss_from,
-            p.scale};
+            p.scale,
+            p.marks,
+            p.begins,
+            p.training,
+            p.seed};
+}
+
+/// Where the parameter, or its gradients, that layer l is tied to lie; null: nowhere.
+template <class Real, class T>
+T* tied(const Network<Real>& network, T* flat, Index l) {
+    return network.tied_offset(l) < 0 ? nullptr : flat + network.tied_offset(l);
 }
 
 /// none: forward only, nothing checked (for finite differences, which call it often).
@@ -117,7 +131,6 @@ Outcome<Real> sweep(const Network<Real>& network, const std::vector<Real>& param
     const Index B = problem.batch, depth = network.depth();
     const auto offset = [](const auto& v, Index elements) { return v.empty() ? nullptr : v.data() + elements; };
     const Index inputs = network.layer(first_layer).footprint(1, 1).inputs;
-    const Index outputs = network.layer(depth - 1).footprint(1, 1).inputs;
 
     Outcome<Real> out;
     out.losses = unassigned<Real>(problem.steps * B);
@@ -133,10 +146,15 @@ Outcome<Real> sweep(const Network<Real>& network, const std::vector<Real>& param
         r.at.batch = B;
         r.at.tokens = offset(problem.tokens, first * B);
         r.at.classes = offset(problem.classes, first * B);
-        r.at.values = offset(problem.values, first * B * outputs);
+        r.at.values = offset(problem.values, first * B * network.spec().targets());
         r.at.weights = offset(problem.weights, first * B);
         r.at.loss_from = std::max<Index>(problem.loss_from - first, 0);
         r.at.scale = problem.scale;
+        r.at.marks = offset(problem.marks, first * B);
+        r.at.begins = problem.begins && first == 0;
+        r.at.behind = problem.steps - first - r.at.steps;
+        r.at.training = problem.training;
+        r.at.seed = problem.seed;
         r.at.losses = out.losses.data() + first * B;
         r.carry_in = out.carry;
         const Real* x = offset(problem.x, first * B * inputs);
@@ -158,7 +176,8 @@ Outcome<Real> sweep(const Network<Real>& network, const std::vector<Real>& param
                                          r.carry_in.data() + carry,
                                          after[run].data(),
                                          run == 2 ? nullptr : tape[run].data(),
-                                         workspace.data()};
+                                         workspace.data(),
+                                         tied(network, parameters.data(), l)};
                 if (run == 2)
                     layer.advance(call);
                 else
@@ -211,7 +230,8 @@ Outcome<Real> sweep(const Network<Real>& network, const std::vector<Real>& param
                                out.gradients.data() + network.parameter_offset(l),
                                r->tape[static_cast<std::size_t>(l - first_layer)].data(), r->carry_in.data() + carry,
                                dy.empty() ? nullptr : dy.data(), run == 2 ? nullptr : dx.data(),
-                               out.dcarry.data() + carry, workspace.data()});
+                               out.dcarry.data() + carry, workspace.data(), tied(network, parameters.data(), l),
+                               tied(network, out.gradients.data(), l)});
                 if (run == 0) {
                     first_gradients = out.gradients;
                     first_dx = dx;
@@ -233,19 +253,22 @@ Outcome<Real> sweep(const Network<Real>& network, const std::vector<Real>& param
     return out;
 }
 
-/// Central differences of value() in every element of `array`, on which it depends.
+/// Central differences of value() in every element of `array`, on which it depends, of fourth order.
 template <class F>
 std::vector<double> central_differences(std::vector<double>& array, F value) {
     constexpr double h = 1e-5;
     std::vector<double> d;
     for (double& element : array) {
         const double kept = element;
-        element = kept + h;
-        const double above = value();
-        element = kept - h;
-        const double below = value();
-        element = kept;
-        d.push_back((above - below) / (2.0 * h));
+        const auto difference = [&](double step) {
+            element = kept + step;
+            const double above = value();
+            element = kept - step;
+            const double below = value();
+            element = kept;
+            return above - below;
+        };
+        d.push_back((8.0 * difference(h) - difference(2.0 * h)) / (12.0 * h));
     }
     return d;
 }

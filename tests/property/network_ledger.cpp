@@ -26,7 +26,7 @@ Peaks sweep(const Network<float>& network, ScheduleOptions options, Index links)
     heap_peak = heap_live.load();
     const std::int64_t before = heap_live;
     Ledger ledger;
-    TimeChain<float> chain(network, 1, 1, 0, ledger);
+    TimeChain<float> chain(network, 1, 1, ledger);
     Window<float> window;
     window.steps = links;
     window.tokens = tokens.data();
@@ -47,7 +47,7 @@ Peaks sweep(const Network<float>& network, ScheduleOptions options, Index links)
 
 BOOST_AUTO_TEST_CASE(the_heap_holds_what_the_ledger_says) {
     ModelSpec model;
-    model.layers = {EmbeddingSpec{"embedding", 5, 3, std::nullopt}, LstmSpec{"rnn", 3, 4, 2, true}, DenseSpec{"head", 4, 5, true}};
+    model.layers = {EmbeddingSpec{"embedding", 5, 3, std::nullopt}, RecurrentSpec{"rnn", 3, 4, 2, true}, DenseSpec{"head", 4, 5, true}};
     const Network<float> network = build<float>(model);
     for (const char* family : {"store_all", "revolve", "periodic"}) {
         ScheduleOptions o;

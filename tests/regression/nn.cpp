@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(lstm_gradients_agree_with_central_differences_at_every_leng
         for (Index layers = 1; layers <= 3; ++layers)
             for (Index steps = 1; steps <= 6; ++steps)
                 for (const bool last_only : {false, true}) {
-                    const ModelSpec spec{{LstmSpec{"rnn", 2, 3, layers, true}, DenseSpec{"head", 3, 2, true}}, squares};
+                    const ModelSpec spec{{RecurrentSpec{"rnn", 2, 3, layers, true}, DenseSpec{"head", 3, 2, true}}, squares};
                     const auto network = build<double>(driver, spec);
                     auto parameters = parameters_for(network, static_cast<std::uint64_t>(layers));
                     auto problem = data_for(spec, network.carry(), steps, 2, static_cast<std::uint32_t>(40 * steps));

@@ -31,7 +31,7 @@ inline std::optional<std::filesystem::path> data_dir() {
     return std::nullopt;
 }
 
-/// Marks the whole CTest test as skipped (cmake/BacksweepTargets.cmake lists the only two reasons); call it and return.
+/// Marks the whole CTest test as skipped (cmake/BacksweepTargets.cmake lists the reasons that there are); call it and return.
 inline void skip_without_data() {
     std::cout << "skipped: no data" << std::endl;
 }

@@ -33,7 +33,7 @@ namespace {
 ModelSpec model(Index hidden = 5) {
     ModelSpec spec;
     spec.layers = {EmbeddingSpec{.name = "embedding", .vocabulary = 11, .features = 3, .padding = 2},
-                   LstmSpec{.inputs = 3, .hidden = hidden}, DenseSpec{.inputs = hidden, .outputs = 11}};
+                   RecurrentSpec{.inputs = 3, .hidden = hidden}, DenseSpec{.inputs = hidden, .outputs = 11}};
     spec.loss.label_smoothing = 0.1;
     return spec;
 }

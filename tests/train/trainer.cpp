@@ -56,7 +56,7 @@ private:
 
 ModelSpec model(Index hidden = 7, Index layers = 2) {
     ModelSpec m;
-    m.layers = {EmbeddingSpec{"embedding", 12, 5, std::nullopt}, LstmSpec{"rnn", 5, hidden, layers, true}, DenseSpec{"head", hidden, 12, true}};
+    m.layers = {EmbeddingSpec{"embedding", 12, 5, std::nullopt}, RecurrentSpec{"rnn", 5, hidden, layers, true}, DenseSpec{"head", hidden, 12, true}};
     return m;
 }
 
@@ -364,7 +364,7 @@ private:
 
 ModelSpec constant_output() {
     ModelSpec m;
-    m.layers = {LstmSpec{"rnn", 1, 3, 1, true}, DenseSpec{"head", 3, 1, true}};
+    m.layers = {RecurrentSpec{"rnn", 1, 3, 1, true}, DenseSpec{"head", 3, 1, true}};
     m.loss.kind = LossSpec::Kind::inner_product;
     return m;
 }
@@ -491,7 +491,7 @@ BOOST_AUTO_TEST_CASE(G04_memory_follows_the_schedule) {
 // Parameter gradients do not depend on whether anything asks for the gradient of the inputs.
 BOOST_AUTO_TEST_CASE(G08_gradients_of_the_first_layer) {
     ModelSpec m;
-    m.layers = {LstmSpec{"first", 2, 4, 1, true}, LstmSpec{"second", 4, 3, 1, true}, DenseSpec{"third", 3, 5, true}, DenseSpec{"fourth", 5, 2, true}};
+    m.layers = {RecurrentSpec{"first", 2, 4, 1, true}, RecurrentSpec{"second", 4, 3, 1, true}, DenseSpec{"third", 3, 5, true}, DenseSpec{"fourth", 5, 2, true}};
     m.loss.kind = LossSpec::Kind::mean_squared_error;
     const Network<double> network = build<double>(m);
     std::vector<double> parameters(static_cast<std::size_t>(network.parameters().size()));
@@ -536,7 +536,7 @@ BOOST_AUTO_TEST_CASE(G08_gradients_of_the_first_layer) {
 BOOST_AUTO_TEST_CASE(G08_trainable_sets) {
     const Text text(1 + 3 * 40);
     ModelSpec m;
-    m.layers = {EmbeddingSpec{"first", 12, 4, std::nullopt}, LstmSpec{"second", 4, 6, 1, true}, LstmSpec{"third", 6, 5, 1, true},
+    m.layers = {EmbeddingSpec{"first", 12, 4, std::nullopt}, RecurrentSpec{"second", 4, 6, 1, true}, RecurrentSpec{"third", 6, 5, 1, true},
                 DenseSpec{"fourth", 5, 12, true}};
     const Network<float> network = build<float>(m);
     const auto source = text.source<float>(3, 20);

@@ -71,7 +71,7 @@ std::int64_t status(const std::string& key) {
 
 Result run(Index steps, Index hidden, Index chunk, double share, bool advance_too) {
     ModelSpec model;
-    model.layers = {EmbeddingSpec{"embedding", 64, 32, std::nullopt}, LstmSpec{"rnn", 32, hidden, 1, true}, DenseSpec{"head", hidden, 64, true}};
+    model.layers = {EmbeddingSpec{"embedding", 64, 32, std::nullopt}, RecurrentSpec{"rnn", 32, hidden, 1, true}, DenseSpec{"head", hidden, 64, true}};
     const Network<float> network = build<float>(model);
     const Tokens source(steps, 64);
     TrainOptions o;

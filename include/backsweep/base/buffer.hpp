@@ -16,6 +16,13 @@
 
 namespace backsweep {
 
+/// `count` elements up to the next multiple of 64 bytes: what parts of one block take, so that each begins aligned.
+template <class T>
+constexpr Index aligned(Index count) noexcept {
+    constexpr Index line = 64 / static_cast<Index>(sizeof(T));
+    return (count + line - 1) / line * line;
+}
+
 template <class T>
 class Buffer {
     static_assert(std::is_trivially_copyable_v<T>);

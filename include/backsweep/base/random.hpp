@@ -5,6 +5,7 @@
 
 #include <Random123/philox.h>
 
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <cstdint>
@@ -17,16 +18,25 @@ class Random {
 public:
     constexpr Random(std::uint64_t seed, std::uint32_t stream) noexcept : seed_(seed), stream_(stream) {}
 
-    /// 64 random bits at (step, element); step < 2^32.
+    /// 64 random bits at (step, element), the first two words of block `element`; step < 2^32.
     std::uint64_t bits(std::uint64_t step, std::uint64_t element) const noexcept {
-        assert(step >> 32 == 0);
-        const r123::Philox4x32::ctr_type counter{{static_cast<std::uint32_t>(element),
-                                                  static_cast<std::uint32_t>(element >> 32),
-                                                  static_cast<std::uint32_t>(step), stream_}};
-        const r123::Philox4x32::key_type key{
-            {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)}};
-        const auto r = r123::Philox4x32{}(counter, key);
-        return static_cast<std::uint64_t>(r[1]) << 32 | r[0];
+        const auto words = block(step, element);
+        return static_cast<std::uint64_t>(words[1]) << 32 | words[0];
+    }
+
+    /// 32 random bits at (step, element): word element % 4 of block element / 4. A stream serves either words or the
+    /// other numbers, for both are made of the same blocks.
+    std::uint32_t word(std::uint64_t step, std::uint64_t element) const noexcept {
+        return block(step, element / 4)[element % 4];
+    }
+
+    /// f(k, word(step, first + k)) for k = 0 .. count - 1: one block for four words.
+    template <class F>
+    void words(std::uint64_t step, std::uint64_t first, std::uint64_t count, F f) const {
+        for (std::uint64_t k = 0; k < count;) {
+            const auto four = block(step, (first + k) / 4);
+            for (std::uint64_t w = (first + k) % 4; w < 4 && k < count; ++w) f(k++, four[w]);
+        }
     }
 
     /// Uniform in [0, 1), a multiple of 2^-53.
@@ -46,6 +56,18 @@ public:
     }
 
 private:
+    /// Philox of counter (block, step, stream) and key seed.
+    std::array<std::uint32_t, 4> block(std::uint64_t step, std::uint64_t number) const noexcept {
+        assert(step >> 32 == 0);
+        const r123::Philox4x32::ctr_type counter{{static_cast<std::uint32_t>(number),
+                                                  static_cast<std::uint32_t>(number >> 32),
+                                                  static_cast<std::uint32_t>(step), stream_}};
+        const r123::Philox4x32::key_type key{
+            {static_cast<std::uint32_t>(seed_), static_cast<std::uint32_t>(seed_ >> 32)}};
+        const auto r = r123::Philox4x32{}(counter, key);
+        return {r[0], r[1], r[2], r[3]};
+    }
+
     std::uint64_t seed_;
     std::uint32_t stream_;
 };

@@ -5,6 +5,7 @@
 #include "backsweep/base/buffer.hpp"
 #include "backsweep/base/ledger.hpp"
 #include "backsweep/base/range.hpp"
+#include "backsweep/nn/layer.hpp"
 
 #include <cstdint>
 #include <string>
@@ -20,13 +21,15 @@ struct Batch {
           inputs(Kind::data, ledger),
           classes(Kind::data, ledger),
           values(Kind::data, ledger),
-          weights(Kind::data, ledger) {}
+          weights(Kind::data, ledger),
+          marks(Kind::data, ledger) {}
 
     /// No steps and no arrays; the capacity stays.
     void clear() noexcept {
         steps = batch = first = loss_from = 0;
         tokens.resize(0);
         classes.resize(0);
+        marks.resize(0);
         for (Buffer<Real>* array : {&inputs, &values, &weights}) array->resize(0);
     }
 
@@ -40,6 +43,7 @@ struct Batch {
     Buffer<std::int32_t> classes;  ///< targets of cross_entropy
     Buffer<Real> values;           ///< targets of other losses
     Buffer<Real> weights;          ///< weight of each position, or empty: all 1
+    Buffer<Mark> marks;            ///< or empty: no fillers, and sequences begin only where Source::fresh() says so
 };
 
 /// Which part of which window is wanted.
@@ -47,6 +51,7 @@ struct Cut {
     Index window = 0;     ///< counted from the start of the run, through all epochs
     Range sequences;      ///< of 0 .. batch(): the columns of one shard or micro-batch
     Index look_back = 0;  ///< steps before the window that are wanted too; fewer come at the start of the sequences
+    Range steps{};        ///< if not empty: these steps of the sequences instead of the window's (Source::divisible())
 };
 
 /// A stream of windows. Immutable: read() is a function of its arguments, and any number of threads may call it.
@@ -66,6 +71,8 @@ public:
     virtual Index windows() const noexcept = 0;
     /// Steps of the sequences: no window with its look-back is longer. An upper bound will do.
     virtual Index length() const noexcept { return windows() * window(); }
+    /// Whether the sequences may be cut anywhere, so that Cut::steps is heard.
+    virtual bool divisible() const noexcept { return false; }
     /// Bytes that read() puts into a batch for one step of one sequence: what a plan counts for the data.
     virtual std::int64_t step_bytes() const noexcept = 0;
     /// Pairs of input and target an epoch that fit into no window, because all sequences have the same length.

@@ -87,6 +87,7 @@ public:
     Index batch() const noexcept override { return batch_; }
     Index window() const noexcept override { return window_; }
     Index windows() const noexcept override { return 1 + (length_ - 1) / window_; }
+    bool divisible() const noexcept override { return true; }
     std::int64_t step_bytes() const noexcept override { return 2 * sizeof(std::int32_t); }
     Index remainder() const noexcept override { return part_.size() - 1 - batch_ * length_; }
     bool fresh(Index window) const noexcept override { return window % windows() == 0; }

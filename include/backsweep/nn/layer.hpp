@@ -13,22 +13,47 @@
 
 namespace backsweep {
 
+/// What a position [step][batch] is to its sequence. Sequences of unequal length in one batch leave fillers behind their
+/// ends; sequences packed one behind the other begin anew.
+enum class Mark : std::uint8_t {
+    step,   ///< a step of the sequence that the position before belongs to
+    first,  ///< the first step of a sequence: the state starts afresh, whatever came before
+    filler  ///< nothing: no data is read, a state is held, embeddings and cells give 0, there is no loss and no gradient
+};
+
 /// A chunk of steps with the data that belong to it. Pointers are at the chunk's first step and owned by the caller.
 template <class Real>
 struct Segment {
     Index first = 0;  ///< the chunk's first step, counted in the stream (keys random numbers, names errors)
     Index steps = 0;  ///< >= 1
     Index batch = 0;  ///< sequences in this shard, >= 1
-    std::uint64_t seed = 0;
+    std::uint64_t seed = 0;   ///< of the window's random numbers
+    Index sequence = 0;       ///< number of the first sequence in the whole batch (keys random numbers)
+    bool training = true;     ///< false: dropout is off
+    bool begins = false;      ///< all sequences begin with the first step, as if it were marked `first`
+    const Mark* marks = nullptr;  ///< [step][batch], or null: all are `step`
+    Index behind = 0;             ///< steps of the window behind this chunk; marks reach over them too
 
     const std::int32_t* tokens = nullptr;   ///< [step][batch], if the model starts with an embedding
     const std::int32_t* classes = nullptr;  ///< [step][batch], targets of cross_entropy
     const Real* values = nullptr;   ///< [step][batch][feature], targets (inner_product: weights) of the other losses
-    const Real* weights = nullptr;  ///< [step][batch] weight of each position's loss, or null: all 1
+    const Real* weights = nullptr;  ///< [step][batch] weight of each position's loss, or null: all 1; 0: it has none
     Index loss_from = 0;            ///< steps of the chunk before this one have no loss (>= steps: none has)
     double scale = 1.0;             ///< gradients are those of scale * (sum of the losses of the window)
     double* loss = nullptr;         ///< assigned where not null: the weighted sum of this chunk's losses, before scale
     Real* losses = nullptr;  ///< [step][batch], assigned where not null: each position's loss, before weight and scale
+
+    /// Whether there is nothing at step t of sequence b.
+    bool filler(Index t, Index b) const noexcept { return marks && marks[t * batch + b] == Mark::filler; }
+    /// Whether the state starts afresh before step t of sequence b.
+    bool starts(Index t, Index b) const noexcept {
+        return (begins && t == 0 && !filler(t, b)) || (marks && marks[t * batch + b] == Mark::first);
+    }
+    /// Whether step t of sequence b is the last of its sequence: a filler, another sequence or nothing follows.
+    bool last(Index t, Index b) const noexcept {
+        if (filler(t, b)) return false;
+        return t + 1 == steps + behind || (marks && marks[(t + 1) * batch + b] != Mark::step);
+    }
 };
 
 /// Sizes for one segment, in elements of Real.
@@ -50,6 +75,7 @@ struct Forward {
     Real* carry_out;         ///< assigned: the state after it
     Real* tape;              ///< record: assigned; advance: null
     Real* workspace;
+    const Real* tied = nullptr;  ///< the parameter of another layer that Layer::tied() names
 };
 
 template <class Real>
@@ -63,6 +89,8 @@ struct Backward {
     Real* dx;              ///< [step][batch][inputs], assigned; null: not wanted
     Real* dcarry;          ///< in: adjoint of the state after the segment; out: before it
     Real* workspace;
+    const Real* tied = nullptr;
+    Real* tied_gradients = nullptr;  ///< added to
 };
 
 template <class Real>
@@ -75,6 +103,8 @@ public:
     virtual Footprint footprint(Index steps, Index batch) const = 0;
     /// In canonical order; empty if there are none.
     virtual std::vector<ParameterShape> parameters() const = 0;
+    /// Name of a parameter of an earlier layer that this one reads too ("embedding.weight"); empty: none.
+    virtual std::string tied() const { return {}; }
 
     /// y, carry_out from x, carry_in. Writes no tape and no loss.
     /// Throws InvalidArgument, as `record` does, for a token or class out of range, naming step and sequence.

@@ -29,6 +29,8 @@ public:
     const ParameterLayout& parameters() const noexcept { return layout_; }
     /// First element of layer l in the flat parameter vector.
     Index parameter_offset(Index l) const { return parameter_offsets_[static_cast<std::size_t>(l)]; }
+    /// First element of the parameter that layer l is tied to; -1: none.
+    Index tied_offset(Index l) const { return tied_offsets_[static_cast<std::size_t>(l)]; }
     /// Carry of all layers, elements per sequence. The state of B sequences is one block: layer after layer, each
     /// carry x B elements; an LSTM's is h [batch][hidden], then c [batch][hidden].
     Index carry() const noexcept { return carry_; }
@@ -45,6 +47,7 @@ private:
     Layers layers_;
     ParameterLayout layout_;
     std::vector<Index> parameter_offsets_;
+    std::vector<Index> tied_offsets_;
     std::vector<Index> carry_offsets_;
     Index carry_ = 0;
     Index carry_depth_ = 0;

@@ -14,9 +14,22 @@ namespace backsweep {
 
 /// How a parameter starts; numbers come from Random(seed, index of the parameter).
 struct Start {
-    enum class Law { zero, uniform, normal } law = Law::zero;
-    double scale = 0.0;   ///< uniform in [-scale, scale), or the standard deviation
-    Index zero_row = -1;  ///< a row that starts (and stays) at zero: the padding index of an embedding
+    enum class Law {
+        zero,
+        constant,
+        uniform,
+        normal,
+        orthogonal,  ///< the blocks of `block` rows: as many orthonormal rows, of the normal's QR [SMG14]
+        identity     ///< the blocks of `block` rows and columns: the identity
+    } law = Law::zero;
+    double scale = 0.0;   ///< the constant; uniform in [-scale, scale); the standard deviation; times the block
+    Index zero_row = -1;  ///< a row that starts at zero: the padding index of an embedding
+    Index block = 0;      ///< orthogonal, identity: rows of a block; divides the rows
+    /// Elements [first, last) of a vector that start at a value of their own.
+    struct Fixed {
+        Range elements{};
+        double value = 0.0;
+    } fixed{};
 };
 
 /// What a layer asks for: PyTorch's state_dict name, row-major shape (cols = 0 for a vector), start.

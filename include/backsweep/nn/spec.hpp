@@ -12,7 +12,7 @@
 namespace backsweep {
 
 /// tokens [step][batch] -> [step][batch][features]. Parameter `<name>.weight` (vocabulary, features), N(0, 1).
-/// The padding row is looked up as it is; its gradient is zero.
+/// The padding row is looked up as it is; the lookup gives it no gradient (a head that is tied to the table does).
 struct EmbeddingSpec {
     std::string name = "embedding";
     Index vocabulary = 0;
@@ -20,15 +20,44 @@ struct EmbeddingSpec {
     std::optional<Index> padding;
 };
 
-/// Stacked LSTM [HS97]: [step][batch][inputs] -> [step][batch][hidden]. Parameters as PyTorch's: `<name>.weight_ih_l0`
-/// (4 hidden, inputs), `weight_hh_l0` (4 hidden, hidden), `bias_ih_l0`, `bias_hh_l0`, gate blocks i f g o;
-/// U(+-hidden^-1/2).
-struct LstmSpec {
+/// Stacked recurrent layers: [step][batch][inputs] -> [step][batch][outputs()]. Parameters as PyTorch's:
+/// `<name>.weight_ih_l0` (gates x hidden, inputs), `weight_hh_l0` (gates x hidden, state / heads), `bias_ih_l0`,
+/// `bias_hh_l0`, with projection `weight_hr_l0` (projection, hidden); of the backward direction with suffix `_reverse`.
+/// They start U(+-hidden^-1/2) unless said otherwise.
+///   lstm [HS97], gate blocks i f g o:  c' = s(f) c + s(i) tanh(g),  h' = s(o) tanh(c')
+///        with projection [Sak14]:      h' = W_hr (s(o) tanh(c'))
+///   gru [Cho14], gate blocks r z n:    n = tanh(W_in x + b_in + s(r) (W_hn h + b_hn)),  h' = (1 - s(z)) n + s(z) h
+///   rnn_tanh, rnn_relu:                h' = act(W_ih x + b_ih + W_hh h + b_hh)
+struct RecurrentSpec {
+    enum class Cell { lstm, gru, rnn_tanh, rnn_relu };
+    enum class Start {
+        uniform,
+        orthogonal,  ///< every square block of weight_hh is orthogonal [SMG14]
+        identity     ///< every square block of weight_hh is the identity: with rnn_relu IRNN [LJH15]
+    };
+
     std::string name = "rnn";
     Index inputs = 0;
     Index hidden = 0;
     Index layers = 1;
     bool bias = true;
+    Cell cell = Cell::lstm;
+    Index projection = 0;  ///< lstm: features of h; 0: none
+    Index heads = 1;       ///< h in so many parts of equal size, weight_hh block-diagonal over them; divides hidden
+    /// lstm, gru: layer normalisation of both products and of c [Ba16, eqs. (20) to (22) and (27) to (29), reset after
+    /// the recurrent product]; parameters `norm_ih_l0.weight`, `.bias`, `norm_hh_l0`, of the lstm `norm_c_l0`.
+    bool layer_norm = false;
+    bool bidirectional = false;  ///< outputs [forward, backward]; such a model is not cut in time
+    bool learned_state = false;  ///< sequences start from parameters `h0_l0`, of the lstm also `c0_l0`; 0 at first
+    Start start = Start::uniform;
+    std::optional<double> forget_bias{};  ///< lstm: b_ih of the forget gate starts at this, its b_hh at 0
+    double dropout = 0.0;      ///< of the outputs of every layer but the last, in [0, 1)
+    bool locked = false;       ///< `dropout` takes one mask for all steps of a window [GG16]
+    double weight_drop = 0.0;  ///< of the elements of weight_hh, one mask for a window [MKS18], in [0, 1)
+
+    /// Features of the output of one direction: projection if there is one, else hidden.
+    Index state() const noexcept { return projection > 0 ? projection : hidden; }
+    Index outputs() const noexcept { return bidirectional ? 2 * state() : state(); }
 };
 
 /// y = W x + b at every step. Parameters `<name>.weight` (outputs, inputs), `<name>.bias`; U(+-inputs^-1/2).
@@ -37,24 +66,95 @@ struct DenseSpec {
     Index inputs = 0;
     Index outputs = 0;
     bool bias = true;
+    std::string tied{};  ///< an embedding's name: its table is W [PW17], so that outputs is its vocabulary
 };
 
-using LayerSpec = std::variant<EmbeddingSpec, LstmSpec, DenseSpec>;
+/// Normalisation of the features of every position; parameters `<name>.weight`, `<name>.bias` (features).
+///   layer [Ba16]:  y = (x - mean) / sqrt(variance + epsilon) w + b, the variance biased
+///   rms [ZS19]:    y = x / sqrt(mean of x^2 + epsilon) w
+struct NormSpec {
+    enum class Kind { layer, rms };
+    std::string name = "norm";
+    Index features = 0;
+    Kind kind = Kind::layer;
+    double epsilon = 1e-5;
+    bool affine = true;  ///< false: no parameters
+};
 
-/// A loss over the last layer's outputs, per step.
+/// A function of every feature, or of the features of a position (softmax, log_softmax).
+struct ActivationSpec {
+    enum class Kind {
+        relu,  ///< derivative 0 at 0
+        silu,
+        gelu,       ///< with erf
+        gelu_tanh,  ///< x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+        tanh,
+        sigmoid,
+        softplus,  ///< x itself above 20
+        softmax,
+        log_softmax
+    };
+    std::string name = "activation";
+    Index features = 0;
+    Kind kind = Kind::relu;
+};
+
+/// In training y = x / (1 - rate) where a random number, a function of (seed, layer, step, sequence, feature), spares
+/// the element, else 0 [Sri14]; x itself in evaluation.
+struct DropoutSpec {
+    std::string name = "dropout";
+    Index features = 0;
+    double rate = 0.5;    ///< in [0, 1)
+    bool locked = false;  ///< one mask for all steps of a window [GG16]
+};
+
+struct ResidualSpec;
+using LayerSpec =
+    std::variant<EmbeddingSpec, RecurrentSpec, DenseSpec, NormSpec, ActivationSpec, DropoutSpec, ResidualSpec>;
+
+/// y = x + f(x), f being `layers` one after the other; widths in and out are the same. Their names stand by themselves.
+struct ResidualSpec {
+    std::string name = "residual";
+    std::vector<LayerSpec> layers{};
+};
+
+/// A loss over the last layer's outputs x, per step: of a position the sum over its features, of which d = x - target.
 struct LossSpec {
     enum class Kind {
         cross_entropy,       ///< softmax cross-entropy; class targets [step][batch]
-        mean_squared_error,  ///< value targets [step][batch][feature]
-        inner_product  ///< sum of weight * output, weights [step][batch][feature]: the caller's own output adjoint
+        mean_squared_error,  ///< d^2; value targets [step][batch][feature], as those that follow
+        inner_product,       ///< target * x: the targets are the caller's own output adjoint
+        l1,                  ///< |d|; its derivative at 0 is 0
+        huber,      ///< d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2) [Huber64]
+        smooth_l1,  ///< d^2 / (2 beta) where |d| < beta, else |d| - beta / 2
+        /// x are logits, targets t in [0, 1]: pos_weight t softplus(-x) + (1 - t) softplus(x).
+        binary_cross_entropy,
+        /// x are the means of all features, then their variances, twice the features of a target [NW94]:
+        /// (log v + d^2 / v) / 2, with `full` plus log(2 pi) / 2, v = max(variance, epsilon). The derivative to the
+        /// variance is taken at v and passes through the maximum as if it were not there.
+        gaussian_nll
     };
     enum class Reduction { mean, sum, none };  ///< none: values kept per position, weighted by the caller
+    enum class At {
+        every,  ///< every step has a loss
+        last    ///< many to one: only the last step of each sequence has; windows hold whole sequences
+    };
 
     Kind kind = Kind::cross_entropy;
     Reduction reduction = Reduction::mean;
-    std::vector<double> class_weights;  ///< cross_entropy: one per class, or empty
-    double label_smoothing = 0.0;       ///< cross_entropy: in [0, 1) [Szegedy16, section 7]
-    std::optional<Index> ignore_index;  ///< cross_entropy: targets that give no loss and no gradient
+    std::vector<double> class_weights{};  ///< cross_entropy: one per class, or empty
+    double label_smoothing = 0.0;         ///< cross_entropy: in [0, 1) [Szegedy16, section 7]
+    std::optional<Index> ignore_index{};  ///< cross_entropy: targets that give no loss and no gradient
+    double delta = 1.0;                   ///< huber: > 0
+    double beta = 1.0;                    ///< smooth_l1: >= 0; 0 is l1
+    std::vector<double> pos_weight{};     ///< binary_cross_entropy: one per feature, or empty: all 1
+    double epsilon = 1e-6;                ///< gaussian_nll: least variance, > 0
+    bool full = false;                    ///< gaussian_nll: with its constant
+    bool shared_variance = false;         ///< gaussian_nll: one variance behind the means, for all features
+    At at = At::every;
+
+    /// Features of a value target where the last layer has `outputs` features; 0: targets are classes.
+    Index targets(Index outputs) const noexcept;
 };
 
 /// Layers from the input to the head, then the loss.
@@ -64,8 +164,16 @@ struct ModelSpec {
 
     /// Features of the last layer's output.
     Index outputs() const;
+    /// Features of a value target, 0 if targets are classes.
+    Index targets() const;
     /// Real inputs per step, 0 if the model starts with an embedding.
     Index inputs() const;
+    /// Whether the model can be cut in time; false where a layer is bidirectional.
+    bool segmentable() const;
+    /// Whether a layer starts its sequences from parameters.
+    bool learned_state() const;
+    /// Whether a layer draws random numbers in training.
+    bool random() const;
     /// Empty if valid, else what is wrong, what was given and what to do.
     std::string problem() const;
 };

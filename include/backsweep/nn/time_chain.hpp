@@ -26,6 +26,13 @@ struct Window {
     const std::int32_t* classes = nullptr;  ///< cross_entropy
     const Real* values = nullptr;           ///< other losses
     const Real* weights = nullptr;          ///< weight of each position, or null
+    const Mark* marks = nullptr;            ///< [step][batch], or null: no fillers, no sequence begins
+    bool begins = false;                    ///< all sequences begin with the window's first step
+    bool training = true;                   ///< false: dropout is off
+    std::uint64_t seed = 0;                 ///< of the window's random numbers
+    Index sequence = 0;                     ///< number of the first sequence in the whole batch
+    /// Of each link but the first, by what the adjoint is multiplied that leaves it for the link before; empty: 1.
+    std::span<const double> factors{};
     Index loss_from = 0;                    ///< steps of the window before this one have no loss
     double scale = 1.0;                     ///< 1 / loss_divisor of everything that forms one loss
     Real* losses = nullptr;                 ///< [step][batch], assigned where not null
@@ -42,7 +49,8 @@ struct TimeChainSizes {
 template <class Real>
 TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk);
 
-/// A Chain over ceil(steps / chunk) links; the last chunk may be short. Network, parameters, gradients and data are the
+/// A Chain over ceil(steps / chunk) links; the last chunk may be short. Steps behind the last that is no filler in any
+/// sequence are left out: they change no bit. Network, parameters, gradients and data are the
 /// caller's and must outlive it. Bits depend on the chunk, never on the schedule. One thread at a time.
 template <class Real>
 class TimeChain {
@@ -64,7 +72,7 @@ public:
     using Adjoint = State;
 
     /// `batch` sequences in chunks of `chunk` steps, booked in `ledger`. Throws InvalidArgument if one is below 1.
-    TimeChain(const Network<Real>& network, Index batch, Index chunk, std::uint64_t seed = 0, Ledger& ledger = Ledger::process());
+    TimeChain(const Network<Real>& network, Index batch, Index chunk, Ledger& ledger = Ledger::process());
     TimeChain(TimeChain&&) = delete;
     TimeChain& operator=(TimeChain&&) = delete;
 
@@ -83,6 +91,7 @@ public:
     /// Terminal adjoint that `seed` gives; zero until set.
     void end_with(std::optional<State> adjoint) { end_ = std::move(adjoint); }
 
+    /// Of the window, those left out included.
     Index steps() const noexcept { return window_.steps; }
     Index chunk() const noexcept { return chunk_; }
     Index batch() const noexcept { return batch_; }
@@ -113,8 +122,8 @@ private:
     const Network<Real>* network_;
     Ledger* ledger_;
     Index batch_, chunk_;
-    std::uint64_t seed_;
     Window<Real> window_{};
+    Index steps_ = 0;  // of the window up to the last that is no filler
     const Real* parameters_ = nullptr;
     std::vector<const Real*> versions_;
     Real* gradients_ = nullptr;

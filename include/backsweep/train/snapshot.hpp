@@ -8,6 +8,7 @@
 #include "backsweep/train/clip.hpp"
 #include "backsweep/train/optimizer.hpp"
 #include "backsweep/train/rate.hpp"
+#include "backsweep/train/windows.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -32,7 +33,9 @@ struct Snapshot {
     ModelSpec model{};
     OptimizerSpec optimizer{};
     RateSpec rate{};
+    Plateau plateau{};  ///< the rate's state
     ClipSpec clip{};
+    WindowSpec windows{};
     std::string plan{};                          ///< the pinned plan, as its room writes it
     std::map<std::string, std::string> notes{};  ///< what else the program must find again, UTF-8
     std::vector<TensorView> tensors{};

@@ -11,6 +11,7 @@
 #include "backsweep/train/optimizer.hpp"
 #include "backsweep/train/rate.hpp"
 #include "backsweep/train/snapshot.hpp"
+#include "backsweep/train/windows.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -32,7 +33,8 @@ struct TrainOptions {
 
     Index look_back = 0;     ///< k2 - k1: steps before an update's own that its gradient reaches back
     LookBack form = LookBack::recompute;
-    bool carry = true;       ///< the state goes on from window to window; false: every window starts from zero
+    bool carry = true;       ///< the state goes on from window to window; false: every window starts afresh
+    WindowSpec windows;      ///< of random length only where the source is divisible()
     Index chunk = 64;        ///< steps a link; divides k1 and k2 where look_back > 0
     Index shards = 0;        ///< parts of a batch that sweep side by side; 0: min(batch, 4). Bits depend on it
     Index threads = 1;       ///< bits do not depend on it
@@ -83,12 +85,16 @@ public:
     UpdateReport update();
     /// Updates until `count` more windows are done; `each` may be empty.
     void run(Index count, const std::function<void(const UpdateReport&)>& each = {});
+    /// A metric, such as a validation loss, for the rate law plateau. Throws as RateSpec::after does.
+    void observe(double metric) { plateau_ = options_.rate.after(metric, plateau_); }
+    const Plateau& plateau() const noexcept { return plateau_; }
 
     const Plan& plan() const noexcept { return plan_; }
     const TrainOptions& options() const noexcept { return options_; }
     /// Updates made so far: the number of the next window.
     Index updates() const noexcept { return updates_; }
-    Index epoch() const noexcept { return updates_ / source_->windows(); }
+    /// Whole runs through the source so far.
+    Index epoch() const noexcept { return epoch_; }
 
     std::span<Real> parameters() noexcept { return parameters_.span(); }
     std::span<const Real> parameters() const noexcept { return parameters_.span(); }
@@ -113,8 +119,11 @@ public:
 private:
     struct Shard;
 
+    /// The next window begins at the beginning of the sequences.
+    bool fresh() const { return random_windows() ? position_ == 0 : source_->fresh(updates_); }
+    bool random_windows() const noexcept { return options_.windows.law != WindowSpec::Law::fixed; }
     void over_shards(const std::function<void(Shard&)>& f);
-    void sweep(Shard& shard, double scale);
+    void sweep(Shard& shard, const WindowCut& cut, double scale);
     std::vector<const Real*> versions(Index first, Index links) const;
 
     const Network<Real>* network_;
@@ -125,8 +134,11 @@ private:
     Buffer<Real> parameters_;
     std::deque<Buffer<Real>> older_;  // form `once`: the parameters of earlier updates, oldest first
     Optimizer<Real> optimizer_;
+    Plateau plateau_;
     std::vector<std::unique_ptr<Shard>> shards_;
     Index updates_ = 0;
+    Index epoch_ = 0;
+    Index position_ = 0;  // windows of random length: the next one's first step
     Counts counts_;
 };
 

@@ -1,4 +1,4 @@
-// Dense: one product for all positions of a segment. Tape: x.
+// Dense: one product for all positions of a segment. Tape: x. W is its own, or the table of an embedding.
 // SPDX-License-Identifier: MIT
 #include "backsweep/nn/arma.hpp"
 #include "nn/cpu/kernels.hpp"
@@ -17,7 +17,10 @@ public:
         : DescribedLayer<Real>(spec.name, parameters_of(spec)),
           inputs_(spec.inputs),
           outputs_(spec.outputs),
-          bias_(spec.bias) {}
+          bias_(spec.bias),
+          tied_(tied_to(spec)) {}
+
+    std::string tied() const override { return tied_; }
 
     Footprint footprint(Index steps, Index batch) const override {
         return {inputs_, outputs_, 0, steps * batch * inputs_, outputs_};
@@ -26,11 +29,11 @@ public:
     // y = W x + b; seen by columns, W is stored as its transpose.
     void advance(const Forward<Real>& call) const override {
         const Index positions = call.at.steps * call.at.batch;
-        const auto W = matrix_view(call.parameters, inputs_, outputs_);
+        const auto W = matrix_view(weight(call.parameters, call.tied), inputs_, outputs_);
         const auto x = matrix_view(call.x, inputs_, positions);
         auto y = matrix_view(call.y, outputs_, positions);
         if (bias_) {
-            fill_columns(outputs_, positions, call.parameters + inputs_ * outputs_, call.y);
+            fill_columns(outputs_, positions, bias(call.parameters), call.y);
             y += W.t() * x;
         } else {
             y = W.t() * x;
@@ -47,21 +50,32 @@ public:
         const Index positions = call.at.steps * call.at.batch;
         const auto x = matrix_view(call.tape, inputs_, positions);
         const auto dy = matrix_view(call.dy, outputs_, positions);
-        auto dW = matrix_view(call.gradients, inputs_, outputs_);
+        auto dW = matrix_view(weight(call.gradients, call.tied_gradients), inputs_, outputs_);
         dW += x * dy.t();
         if (bias_) {
             sum_columns(outputs_, positions, call.dy, call.workspace);
-            add(outputs_, call.workspace, call.gradients + inputs_ * outputs_);
+            add(outputs_, call.workspace, bias(call.gradients));
         }
         if (call.dx) {
             auto dx = matrix_view(call.dx, inputs_, positions);
-            dx = matrix_view(call.parameters, inputs_, outputs_) * dy;
+            dx = matrix_view(weight(call.parameters, call.tied), inputs_, outputs_) * dy;
         }
     }
 
 private:
+    /// Where W and b, or their gradients, lie.
+    template <class T>
+    T* weight(T* own, T* tied) const {
+        return tied_.empty() ? own : tied;
+    }
+    template <class T>
+    T* bias(T* own) const {
+        return tied_.empty() ? own + inputs_ * outputs_ : own;
+    }
+
     Index inputs_, outputs_;
     bool bias_;
+    std::string tied_;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Embedding: rows of a table, copied; the reverse adds to the rows. No tape: the tokens are the segment's.
+// Embedding: rows of a table, copied; the reverse adds to the rows. No tape: the tokens are the segment's. Fillers have no
+// token and give 0.
 // SPDX-License-Identifier: MIT
 #include "nn/cpu/kernels.hpp"
 #include "nn/cpu/layers.hpp"
@@ -24,6 +25,10 @@ public:
         const Segment<Real>& at = call.at;
         require_array(at.tokens, this->name(), "tokens");
         for (Index p = 0; p < at.steps * at.batch; ++p) {
+            if (at.filler(p / at.batch, p % at.batch)) {
+                std::fill_n(call.y + p * features_, features_, Real{0});
+                continue;
+            }
             const std::int32_t token = at.tokens[p];
             if (token < 0 || token >= vocabulary_)
                 out_of_range(this->name(), "token", token, vocabulary_, at.first + p / at.batch, p % at.batch);
@@ -34,8 +39,9 @@ public:
     void record(const Forward<Real>& call) const override { advance(call); }
 
     void reverse(const Backward<Real>& call) const override {
-        for (Index p = call.at.steps * call.at.batch; p-- > 0;)
-            if (const std::int32_t token = call.at.tokens[p]; token != padding_)
+        const Segment<Real>& at = call.at;
+        for (Index p = at.steps * at.batch; p-- > 0;)
+            if (const std::int32_t token = at.tokens[p]; !at.filler(p / at.batch, p % at.batch) && token != padding_)
                 add(features_, call.dy + p * features_, call.gradients + token * features_);
     }
 

@@ -92,6 +92,16 @@ Real sum_of(Index n, const Real* x) noexcept {
     return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
 }
 
+template <class Real>
+Real dot(Index n, const Real* x, const Real* y) noexcept {
+    Real part[lanes] = {};
+    Index k = 0;
+    for (; k + lanes <= n; k += lanes)
+        for (Index j = 0; j < lanes; ++j) part[j] += x[k + j] * y[k + j];
+    for (; k < n; ++k) part[0] += x[k] * y[k];
+    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+}
+
 }  // namespace
 
 template <class Real>
@@ -132,13 +142,23 @@ void add(Index n, const Real* __restrict x, Real* __restrict y) noexcept {
     for (Index k = 0; k < n; ++k) y[k] += x[k];
 }
 
+template <class Real>
+void add_product(Index n, const Real* __restrict a, const Real* __restrict b, Real* __restrict y) noexcept {
+    for (Index k = 0; k < n; ++k) y[k] += a[k] * b[k];
+}
+
+template <class Real>
+void lstm_gates(Index hidden, Real* z) noexcept {
+    sigmoid(2 * hidden, z);
+    tanh(hidden, z + 2 * hidden);
+    sigmoid(hidden, z + 3 * hidden);
+}
+
 // i, f, o = sigmoid(z), g = tanh(z);  c = f c_before + i g;  h = o tanh(c)
 template <class Real>
 void lstm_cell(Index hidden, Real* __restrict z, const Real* __restrict c_before, Real* __restrict c,
                Real* __restrict h) noexcept {
-    sigmoid(2 * hidden, z);
-    tanh(hidden, z + 2 * hidden);
-    sigmoid(hidden, z + 3 * hidden);
+    lstm_gates(hidden, z);
     const Real* const i = z;
     const Real* const f = z + hidden;
     const Real* const g = z + 2 * hidden;
@@ -171,6 +191,153 @@ void lstm_cell_reverse(Index hidden, const Real* __restrict gates, const Real* _
 }
 
 template <class Real>
+void normed_lstm_cell(Index hidden, Real epsilon, Real* __restrict z, const Real* __restrict c_before,
+                      const Real* __restrict gain, const Real* __restrict shift, Real* __restrict c,
+                      Real* __restrict h) noexcept {
+    lstm_gates(hidden, z);
+    const Real* const i = z;
+    const Real* const f = z + hidden;
+    const Real* const g = z + 2 * hidden;
+    const Real* const o = z + 3 * hidden;
+    for (Index k = 0; k < hidden; ++k) c[k] = f[k] * c_before[k] + i[k] * g[k];
+    std::copy_n(c, hidden, h);
+    standardise(hidden, epsilon, h);
+    for (Index k = 0; k < hidden; ++k) h[k] = o[k] * tanh_of(gain[k] * h[k] + shift[k]);
+}
+
+template <class Real>
+void normed_lstm_cell_reverse(Index hidden, Real epsilon, const Real* __restrict gates, const Real* __restrict c_before,
+                              const Real* __restrict c, const Real* __restrict gain, const Real* __restrict shift,
+                              const Real* __restrict dy, const Real* __restrict dh, Real* __restrict dc,
+                              Real* __restrict dz, Real* __restrict h, Real* __restrict dgain,
+                              Real* __restrict dshift, Real* __restrict scratch) noexcept {
+    const Real* const i = gates;
+    const Real* const f = gates + hidden;
+    const Real* const g = gates + 2 * hidden;
+    const Real* const o = gates + 3 * hidden;
+    Real* const normal = scratch;
+    Real* const dc_own = scratch + hidden;  // the adjoint of c that comes through h
+    std::copy_n(c, hidden, normal);
+    const Real inverse = standardise(hidden, epsilon, normal);
+    for (Index k = 0; k < hidden; ++k) {
+        const Real tanh_c = tanh_of(gain[k] * normal[k] + shift[k]);
+        h[k] = o[k] * tanh_c;
+        const Real dh_k = dy[k] + dh[k];
+        dz[3 * hidden + k] = dh_k * tanh_c * (o[k] * (Real{1} - o[k]));
+        const Real d = dh_k * o[k] * (Real{1} - tanh_c * tanh_c);
+        dgain[k] += d * normal[k];
+        dshift[k] += d;
+        dc_own[k] = d * gain[k];
+    }
+    standardise_reverse(hidden, normal, inverse, dc_own);
+    for (Index k = 0; k < hidden; ++k) {
+        const Real dc_k = dc[k] + dc_own[k];
+        dz[k] = dc_k * g[k] * (i[k] * (Real{1} - i[k]));
+        dz[hidden + k] = dc_k * c_before[k] * (f[k] * (Real{1} - f[k]));
+        dz[2 * hidden + k] = dc_k * i[k] * (Real{1} - g[k] * g[k]);
+        dc[k] = dc_k * f[k];
+    }
+}
+
+// r, z = sigmoid(s + p), n = tanh(s + r p);  h = (1 - z) n + z h_before
+template <class Real>
+void gru_cell(Index hidden, Real* __restrict gates, const Real* __restrict product, Real* __restrict h) noexcept {
+    for (Index k = 0; k < 2 * hidden; ++k) gates[k] = sigmoid_of(gates[k] + product[k]);
+    const Real* const r = gates;
+    const Real* const z = gates + hidden;
+    Real* const n = gates + 2 * hidden;
+    for (Index k = 0; k < hidden; ++k) {
+        n[k] = tanh_of(n[k] + r[k] * product[2 * hidden + k]);
+        h[k] = (Real{1} - z[k]) * n[k] + z[k] * h[k];
+    }
+}
+
+template <class Real>
+void gru_state(Index hidden, const Real* __restrict gates, const Real* __restrict h_before,
+               Real* __restrict h) noexcept {
+    const Real* const z = gates + hidden;
+    const Real* const n = gates + 2 * hidden;
+    for (Index k = 0; k < hidden; ++k) h[k] = (Real{1} - z[k]) * n[k] + z[k] * h_before[k];
+}
+
+template <class Real>
+void gru_cell_reverse(Index hidden, const Real* __restrict gates, const Real* __restrict product,
+                      const Real* __restrict h_before, const Real* __restrict dy, Real* __restrict dh,
+                      Real* __restrict dsums, Real* __restrict dproduct) noexcept {
+    const Real* const r = gates;
+    const Real* const z = gates + hidden;
+    const Real* const n = gates + 2 * hidden;
+    for (Index k = 0; k < hidden; ++k) {
+        const Real dh_k = dh[k] + dy[k];
+        const Real dn = dh_k * (Real{1} - z[k]) * (Real{1} - n[k] * n[k]);
+        const Real dr = dn * product[k] * (r[k] * (Real{1} - r[k]));
+        const Real dz = dh_k * (h_before[k] - n[k]) * (z[k] * (Real{1} - z[k]));
+        dsums[k] = dr;
+        dsums[hidden + k] = dz;
+        dsums[2 * hidden + k] = dn;
+        dproduct[k] = dr;
+        dproduct[hidden + k] = dz;
+        dproduct[2 * hidden + k] = dn * r[k];
+        dh[k] = dh_k * z[k];
+    }
+}
+
+template <class Real>
+void relu(Index n, Real* x) noexcept {
+    for (Index k = 0; k < n; ++k) x[k] = x[k] < Real{0} ? Real{0} : x[k];
+}
+
+template <class Real>
+void rnn_tanh_reverse(Index n, const Real* __restrict h, const Real* __restrict dy, Real* __restrict dh,
+                      Real* __restrict dsum) noexcept {
+    for (Index k = 0; k < n; ++k) {
+        dsum[k] = (dh[k] + dy[k]) * (Real{1} - h[k] * h[k]);
+        dh[k] = Real{0};
+    }
+}
+
+template <class Real>
+void rnn_relu_reverse(Index n, const Real* __restrict h, const Real* __restrict dy, Real* __restrict dh,
+                      Real* __restrict dsum) noexcept {
+    for (Index k = 0; k < n; ++k) {
+        const Real d = dh[k] + dy[k];
+        dsum[k] = h[k] > Real{0} ? d : Real{0};
+        dh[k] = Real{0};
+    }
+}
+
+template <class Real>
+Real standardise(Index n, Real epsilon, Real* x) noexcept {
+    const Real size = static_cast<Real>(n), mean = sum_of(n, x) / size;
+    for (Index k = 0; k < n; ++k) x[k] -= mean;
+    const Real inverse = Real{1} / std::sqrt(dot(n, x, x) / size + epsilon);
+    for (Index k = 0; k < n; ++k) x[k] *= inverse;
+    return inverse;
+}
+
+// dx = (d - mean(d) - x mean(d x)) / s
+template <class Real>
+void standardise_reverse(Index n, const Real* __restrict x, Real inverse, Real* __restrict dx) noexcept {
+    const Real size = static_cast<Real>(n), mean = sum_of(n, dx) / size, along = dot(n, dx, x) / size;
+    for (Index k = 0; k < n; ++k) dx[k] = inverse * (dx[k] - mean - x[k] * along);
+}
+
+template <class Real>
+void scale_shift(Index n, const Real* __restrict scale, const Real* __restrict shift, Real* __restrict x) noexcept {
+    for (Index k = 0; k < n; ++k) x[k] = scale[k] * x[k] + shift[k];
+}
+
+template <class Real>
+void scale_shift_reverse(Index n, const Real* __restrict scale, const Real* __restrict x, Real* __restrict d,
+                         Real* __restrict dscale, Real* __restrict dshift) noexcept {
+    for (Index k = 0; k < n; ++k) {
+        dscale[k] += d[k] * x[k];
+        dshift[k] += d[k];
+        d[k] *= scale[k];
+    }
+}
+
+template <class Real>
 Real multiply_add(Real a, Real b, Real c) noexcept {
     return a * b + c;
 }
@@ -183,8 +350,26 @@ Real multiply_add(Real a, Real b, Real c) noexcept {
     template void sum_columns(Index, Index, const Real*, Real*) noexcept;                                          \
     template void add(Index, const Real*, Real*) noexcept;                                                         \
     template void lstm_cell(Index, Real*, const Real*, Real*, Real*) noexcept;                                     \
+    template void add_product(Index, const Real*, const Real*, Real*) noexcept;                                    \
+    template void lstm_gates(Index, Real*) noexcept;                                                               \
+    template void normed_lstm_cell(Index, Real, Real*, const Real*, const Real*, const Real*, Real*,               \
+                                   Real*) noexcept;                                                                \
+    template void normed_lstm_cell_reverse(Index, Real, const Real*, const Real*, const Real*, const Real*,        \
+                                           const Real*, const Real*, const Real*, Real*, Real*, Real*, Real*,      \
+                                           Real*, Real*) noexcept;                                                 \
     template void lstm_cell_reverse(Index, const Real*, const Real*, const Real*, const Real*, const Real*, Real*, \
                                     Real*, Real*) noexcept;                                                        \
+    template void gru_cell(Index, Real*, const Real*, Real*) noexcept;                                             \
+    template void gru_state(Index, const Real*, const Real*, Real*) noexcept;                                      \
+    template void gru_cell_reverse(Index, const Real*, const Real*, const Real*, const Real*, Real*, Real*,        \
+                                    Real*) noexcept;                                                               \
+    template void relu(Index, Real*) noexcept;                                                                     \
+    template void rnn_tanh_reverse(Index, const Real*, const Real*, Real*, Real*) noexcept;                        \
+    template void rnn_relu_reverse(Index, const Real*, const Real*, Real*, Real*) noexcept;                        \
+    template Real standardise(Index, Real, Real*) noexcept;                                                        \
+    template void standardise_reverse(Index, const Real*, Real, Real*) noexcept;                                   \
+    template void scale_shift(Index, const Real*, const Real*, Real*) noexcept;                                    \
+    template void scale_shift_reverse(Index, const Real*, const Real*, Real*, Real*, Real*) noexcept;              \
     template Real multiply_add(Real, Real, Real) noexcept;
 BACKSWEEP_INSTANTIATE(float)
 BACKSWEEP_INSTANTIATE(double)

@@ -37,6 +37,14 @@ void sum_columns(Index rows, Index columns, const Real* in, Real* sum) noexcept;
 template <class Real>
 void add(Index n, const Real* x, Real* y) noexcept;
 
+/// y += a b, element by element.
+template <class Real>
+void add_product(Index n, const Real* a, const Real* b, Real* y) noexcept;
+
+/// z: 4 hidden sums of an LSTM's gates i f g o, replaced by the gates.
+template <class Real>
+void lstm_gates(Index hidden, Real* z) noexcept;
+
 /// One LSTM cell [HS97]. z: 4 hidden sums of gates i f g o, replaced by the gates; assigns c and h.
 template <class Real>
 void lstm_cell(Index hidden, Real* z, const Real* c_before, Real* c, Real* h) noexcept;
@@ -46,6 +54,58 @@ void lstm_cell(Index hidden, Real* z, const Real* c_before, Real* c, Real* h) no
 template <class Real>
 void lstm_cell_reverse(Index hidden, const Real* gates, const Real* c_before, const Real* c, const Real* dy,
                        const Real* dh, Real* dc, Real* dz, Real* h) noexcept;
+
+/// One LSTM cell with layer norm of c, h = o tanh(gain LN(c) + shift) [Ba16, eq. (22)]; epsilon as in `standardise`.
+template <class Real>
+void normed_lstm_cell(Index hidden, Real epsilon, Real* z, const Real* c_before, const Real* gain, const Real* shift,
+                      Real* c, Real* h) noexcept;
+
+/// Its reverse, as lstm_cell_reverse; dgain and dshift are added to, scratch holds 2 hidden.
+template <class Real>
+void normed_lstm_cell_reverse(Index hidden, Real epsilon, const Real* gates, const Real* c_before, const Real* c,
+                              const Real* gain, const Real* shift, const Real* dy, const Real* dh, Real* dc, Real* dz,
+                              Real* h, Real* dgain, Real* dshift, Real* scratch) noexcept;
+
+/// One GRU cell [Cho14], reset after the recurrent product. gates: 3 hidden sums of W x, blocks r z n, replaced by the
+/// gates; product: 3 hidden, U h; both with their biases. Replaces h.
+template <class Real>
+void gru_cell(Index hidden, Real* gates, const Real* product, Real* h) noexcept;
+
+/// h again out of the gates, with the bits it had.
+template <class Real>
+void gru_state(Index hidden, const Real* gates, const Real* h_before, Real* h) noexcept;
+
+/// Its reverse. product: its hidden numbers of block n. dh: in: adjoint of h but for dy, which is added here; out: of
+/// h_before, but for what comes through the product. Assigns dsums and dproduct (3 hidden each).
+template <class Real>
+void gru_cell_reverse(Index hidden, const Real* gates, const Real* product, const Real* h_before, const Real* dy,
+                      Real* dh, Real* dsums, Real* dproduct) noexcept;
+
+/// x := max(x, 0); NaN stays NaN.
+template <class Real>
+void relu(Index n, Real* x) noexcept;
+
+/// Reverse of h = tanh(sum), or relu(sum), of which it needs only h: dsum := (dh + dy) act'(sum), dh := 0.
+template <class Real>
+void rnn_tanh_reverse(Index n, const Real* h, const Real* dy, Real* dh, Real* dsum) noexcept;
+template <class Real>
+void rnn_relu_reverse(Index n, const Real* h, const Real* dy, Real* dh, Real* dsum) noexcept;
+
+/// x := (x - mean) / sqrt(variance + epsilon), the variance biased [Ba16]; returns 1 / sqrt(variance + epsilon).
+template <class Real>
+Real standardise(Index n, Real epsilon, Real* x) noexcept;
+
+/// Its reverse: dx: in: adjoint of what it made, x; out: of what it was given. `inverse` is what it returned.
+template <class Real>
+void standardise_reverse(Index n, const Real* x, Real inverse, Real* dx) noexcept;
+
+/// x := scale x + shift, feature by feature.
+template <class Real>
+void scale_shift(Index n, const Real* scale, const Real* shift, Real* x) noexcept;
+
+/// Its reverse, x as it was given: dscale += d x, dshift += d;  d: in: adjoint of what it made, out: of x.
+template <class Real>
+void scale_shift_reverse(Index n, const Real* scale, const Real* x, Real* d, Real* dscale, Real* dshift) noexcept;
 
 /// a * b + c as this library compiles it: two roundings, whatever the processor offers.
 template <class Real>

@@ -9,9 +9,25 @@ namespace backsweep::cpu {
 template <class Real>
 LayerPointer<Real> embedding(const EmbeddingSpec& spec);
 template <class Real>
-LayerPointer<Real> lstm(const LstmSpec& spec, Index layer);
+LayerPointer<Real> lstm(const RecurrentPart& part);
+/// The lstm with layer_norm.
+template <class Real>
+LayerPointer<Real> normed_lstm(const RecurrentPart& part);
+template <class Real>
+LayerPointer<Real> gru(const RecurrentPart& part);
+template <class Real>
+LayerPointer<Real> rnn(const RecurrentPart& part);
+/// One of them.
+template <class Real>
+LayerPointer<Real> recurrent(const RecurrentPart& part);
 template <class Real>
 LayerPointer<Real> dense(const DenseSpec& spec);
+template <class Real>
+LayerPointer<Real> norm(const NormSpec& spec);
+template <class Real>
+LayerPointer<Real> activation(const ActivationSpec& spec);
+template <class Real>
+LayerPointer<Real> dropout(const DropoutSpec& spec, std::uint32_t stream);
 template <class Real>
 LayerPointer<Real> loss(const LossSpec& spec, Index features);
 

@@ -1,23 +1,27 @@
-// Losses per position. A position's loss is computed alike in every call; the sum is taken in double, in rising order.
+// Losses per position, in one pass: `record` finds a position's loss and leaves its derivative on the tape. A position
+// is computed alike in every call; the sum over positions is taken in double, in rising order.
 // SPDX-License-Identifier: MIT
+#include "backsweep/nn/loss.hpp"
 #include "nn/cpu/kernels.hpp"
 #include "nn/cpu/layers.hpp"
 #include "nn/described_layer.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 namespace backsweep::cpu {
 namespace {
 
 /// What the losses share: positions without a loss, weights, the sum. `Self` supplies
-///   check(at): throws if the segment lacks an array;
-///   double value(at, p, x, tape): the loss of position p, and its part of the tape, `taped_` numbers;
-///   void adjoint(at, p, factor, tape, dx): assigns factor * d loss / d x.
+///   double value(at, p, x, d): the loss of position p, and d loss / d x in d, `taped` numbers;
+/// and may hide ignored() and derivative().
 template <class Real, class Self>
 class Loss : public DescribedLayer<Real> {
 public:
     Loss(const LossSpec& spec, Index features, Index taped)
         : DescribedLayer<Real>(name_of(spec), {}),
+          spec_(spec),
           features_(features),
           taped_(taped) {}
 
@@ -27,55 +31,67 @@ public:
 
     void record(const Forward<Real>& call) const final {
         const Segment<Real>& at = call.at;
-        self().check(at);
-        const Index silent = without_loss(at);
-        std::fill_n(call.tape, silent * taped_, Real{0});
-        if (at.losses) std::fill_n(at.losses, silent, Real{0});
         double sum = 0.0;
-        for (Index p = silent; p < at.steps * at.batch; ++p) {
-            const double loss = self().value(at, p, call.x + p * features_, call.tape + p * taped_);
-            if (at.losses) at.losses[p] = static_cast<Real>(loss);
-            sum += at.weights ? static_cast<double>(at.weights[p]) * loss : loss;
-        }
+        for (Index t = 0, p = 0; t < at.steps; ++t)
+            for (Index b = 0; b < at.batch; ++b, ++p) {
+                Real* const d = call.tape + p * taped_;
+                double loss = 0.0;
+                if (silent(at, t, b))
+                    std::fill_n(d, taped_, Real{0});
+                else {
+                    loss = self().value(at, p, call.x + p * features_, d);
+                    sum += at.weights ? static_cast<double>(at.weights[p]) * loss : loss;
+                }
+                if (at.losses) at.losses[p] = static_cast<Real>(loss);
+            }
         if (at.loss) *at.loss = sum;
     }
 
     void reverse(const Backward<Real>& call) const final {
         const Segment<Real>& at = call.at;
         if (!call.dx) return;
-        const Index silent = without_loss(at);
-        std::fill_n(call.dx, silent * features_, Real{0});
-        for (Index p = silent; p < at.steps * at.batch; ++p) {
-            const double factor = at.weights ? at.scale * static_cast<double>(at.weights[p]) : at.scale;
-            self().adjoint(at, p, static_cast<Real>(factor), call.tape + p * taped_, call.dx + p * features_);
-        }
+        for (Index t = 0, p = 0; t < at.steps; ++t)
+            for (Index b = 0; b < at.batch; ++b, ++p) {
+                Real* const dx = call.dx + p * features_;
+                if (silent(at, t, b)) {
+                    std::fill_n(dx, features_, Real{0});
+                    continue;
+                }
+                const Real* const d = self().derivative(at, p, call.tape + p * taped_);
+                const Real factor = static_cast<Real>(at.weights ? at.scale * static_cast<double>(at.weights[p]) : at.scale);
+                for (Index k = 0; k < features_; ++k) dx[k] = factor * d[k];
+            }
     }
 
 protected:
+    const LossSpec& spec() const noexcept { return spec_; }
     Index features() const noexcept { return features_; }
+
+    /// Whether the target of a position says that it has no loss.
+    bool ignored(const Segment<Real>&, Index) const { return false; }
+    /// Where d loss / d x of a position stands.
+    const Real* derivative(const Segment<Real>&, Index, const Real* tape) const { return tape; }
 
 private:
     const Self& self() const noexcept { return static_cast<const Self&>(*this); }
-
-    /// Positions at the beginning of the segment that have no loss.
-    static Index without_loss(const Segment<Real>& at) {
-        return std::clamp<Index>(at.loss_from, 0, at.steps) * at.batch;
+    bool silent(const Segment<Real>& at, Index t, Index b) const {
+        return !has_loss(spec_, at, t, b) || self().ignored(at, t * at.batch + b);
     }
 
+    LossSpec spec_;
     Index features_, taped_;
 };
 
 // With target t, class weights w, smoothing e, C classes, q_c = (1 - e) w_t [c = t] + (e / C) w_c and Q the sum of q_c:
-//   loss = - sum_c q_c log softmax(x)_c,   d loss / d x_c = Q softmax(x)_c - q_c.   Tape: softmax(x).
+//   loss = - sum_c q_c log softmax(x)_c,   d loss / d x_c = Q softmax(x)_c - q_c.
 template <class Real>
 class CrossEntropy final : public Loss<Real, CrossEntropy<Real>> {
 public:
     CrossEntropy(const LossSpec& spec, Index classes)
         : Loss<Real, CrossEntropy>(spec, classes, classes),
-          ignore_(spec.ignore_index),
           target_(static_cast<std::size_t>(classes), 1.0 - spec.label_smoothing),
           smooth_(static_cast<std::size_t>(classes), spec.label_smoothing / static_cast<double>(classes)),
-          smoothed_(spec.label_smoothing > 0.0) {
+          plain_(spec.label_smoothing == 0.0 && spec.class_weights.empty()) {
         for (std::size_t c = 0; c < spec.class_weights.size(); ++c) {
             target_[c] *= spec.class_weights[c];
             smooth_[c] *= spec.class_weights[c];
@@ -83,92 +99,176 @@ public:
         for (const double s : smooth_) smooth_sum_ += s;
     }
 
-    void check(const Segment<Real>& at) const { require_array(at.classes, this->name(), "classes"); }
+    bool ignored(const Segment<Real>& at, Index p) const {
+        require_array(at.classes, this->name(), "classes");
+        return this->spec().ignore_index && at.classes[p] == *this->spec().ignore_index;
+    }
 
-    double value(const Segment<Real>& at, Index p, const Real* x, Real* tape) const {
+    double value(const Segment<Real>& at, Index p, const Real* x, Real* d) const {
         const Index classes = this->features();
-        if (ignored(at, p)) {
-            std::fill_n(tape, classes, Real{0});
-            return 0.0;
-        }
         const std::int32_t t = at.classes[p];
         if (t < 0 || t >= classes)
             out_of_range(this->name(), "class", t, classes, at.first + p / at.batch, p % at.batch);
-        const auto [max, log_sum] = softmax(classes, x, tape);
-        double loss = -target_[static_cast<std::size_t>(t)] * static_cast<double>((x[t] - max) - log_sum);
-        if (smoothed_)
+        const auto c_t = static_cast<std::size_t>(t);
+        const auto [max, log_sum] = softmax(classes, x, d);
+        double loss = -target_[c_t] * static_cast<double>((x[t] - max) - log_sum);
+        if (smooth_sum_ > 0.0)
             for (Index c = 0; c < classes; ++c)
                 loss -= smooth_[static_cast<std::size_t>(c)] * static_cast<double>((x[c] - max) - log_sum);
+        const Real total = static_cast<Real>(target_[c_t] + smooth_sum_);
+        const Real d_t = total * d[t] - static_cast<Real>(target_[c_t] + smooth_[c_t]);
+        if (!plain_)
+            for (Index c = 0; c < classes; ++c) d[c] = total * d[c] - static_cast<Real>(smooth_[static_cast<std::size_t>(c)]);
+        d[t] = d_t;
         return loss;
-    }
-
-    void adjoint(const Segment<Real>& at, Index p, Real factor, const Real* tape, Real* dx) const {
-        const Index classes = this->features();
-        if (ignored(at, p)) {
-            std::fill_n(dx, classes, Real{0});
-            return;
-        }
-        const auto t = static_cast<std::size_t>(at.classes[p]);
-        const Real total = static_cast<Real>(target_[t] + smooth_sum_);
-        for (Index c = 0; c < classes; ++c)
-            dx[c] = factor * (total * tape[c] - static_cast<Real>(smooth_[static_cast<std::size_t>(c)]));
-        dx[t] = factor * (total * tape[t] - static_cast<Real>(target_[t] + smooth_[t]));
     }
 
 private:
-    bool ignored(const Segment<Real>& at, Index p) const { return ignore_ && at.classes[p] == *ignore_; }
-
-    std::optional<Index> ignore_;
     std::vector<double> target_;  ///< (1 - e) w
     std::vector<double> smooth_;  ///< (e / C) w
     double smooth_sum_ = 0.0;
-    bool smoothed_;
+    bool plain_;  ///< Q = 1 and nothing is smoothed
 };
 
-// loss = |x - target|^2. Tape: x.
+/// Of one feature.
 template <class Real>
-class SquaredError final : public Loss<Real, SquaredError<Real>> {
+struct Term {
+    Real loss;
+    Real derivative;
+};
+
+template <class Real>
+Real sign(Real d) noexcept {
+    return static_cast<Real>((d > Real{0}) - (d < Real{0}));
+}
+
+/// Losses that are a sum over features of Rule{spec}(k, x_k, target_k).
+template <class Real, class Rule>
+class Featurewise final : public Loss<Real, Featurewise<Real, Rule>> {
 public:
-    SquaredError(const LossSpec& spec, Index features) : Loss<Real, SquaredError>(spec, features, features) {}
+    Featurewise(const LossSpec& spec, Index features) : Loss<Real, Featurewise>(spec, features, features), rule_(spec) {}
 
-    void check(const Segment<Real>& at) const { require_array(at.values, this->name(), "values"); }
-
-    double value(const Segment<Real>& at, Index p, const Real* x, Real* tape) const {
+    double value(const Segment<Real>& at, Index p, const Real* x, Real* d) const {
+        require_array(at.values, this->name(), "values");
         const Real* const target = at.values + p * this->features();
         double loss = 0.0;
         for (Index k = 0; k < this->features(); ++k) {
-            const double difference = static_cast<double>(x[k] - target[k]);
-            tape[k] = x[k];
-            loss += difference * difference;
+            const Term<Real> term = rule_(k, x[k], target[k]);
+            loss += static_cast<double>(term.loss);
+            d[k] = term.derivative;
         }
         return loss;
     }
 
-    void adjoint(const Segment<Real>& at, Index p, Real factor, const Real* tape, Real* dx) const {
-        const Real* const target = at.values + p * this->features();
-        for (Index k = 0; k < this->features(); ++k) dx[k] = factor * (Real{2} * (tape[k] - target[k]));
+private:
+    Rule rule_;
+};
+
+template <class Real>
+struct SquaredError {
+    explicit SquaredError(const LossSpec&) {}
+    Term<Real> operator()(Index, Real x, Real t) const noexcept {
+        const Real d = x - t;
+        return {d * d, Real{2} * d};
     }
 };
 
-// loss = values . x. No tape.
+template <class Real>
+struct AbsoluteError {
+    explicit AbsoluteError(const LossSpec&) {}
+    Term<Real> operator()(Index, Real x, Real t) const noexcept {
+        const Real d = x - t;
+        return {std::fabs(d), sign(d)};
+    }
+};
+
+template <class Real>
+struct Huber {
+    explicit Huber(const LossSpec& spec) : delta(static_cast<Real>(spec.delta)) {}
+    Term<Real> operator()(Index, Real x, Real t) const noexcept {
+        const Real d = x - t, size = std::fabs(d);
+        if (size <= delta) return {d * d / Real{2}, d};
+        return {delta * (size - delta / Real{2}), delta * sign(d)};
+    }
+    Real delta;
+};
+
+template <class Real>
+struct SmoothL1 {
+    explicit SmoothL1(const LossSpec& spec) : beta(static_cast<Real>(spec.beta)) {}
+    Term<Real> operator()(Index, Real x, Real t) const noexcept {
+        const Real d = x - t, size = std::fabs(d);
+        if (size < beta) return {d * d / (Real{2} * beta), d / beta};
+        return {size - beta / Real{2}, sign(d)};
+    }
+    Real beta;
+};
+
+// With e = exp(-|x|), s = sigmoid: softplus(x) = max(x, 0) + log(1 + e), and the derivative of the loss is
+// (1 - t) s(x) - w t s(-x), where s(|x|) = 1 / (1 + e) and s(-|x|) = e / (1 + e).
+template <class Real>
+struct BinaryCrossEntropy {
+    explicit BinaryCrossEntropy(const LossSpec& spec) : weight(spec.pos_weight.begin(), spec.pos_weight.end()) {}
+    Term<Real> operator()(Index k, Real x, Real t) const noexcept {
+        const Real e = std::exp(-std::fabs(x)), log1p_e = std::log1p(e), high = Real{1} / (Real{1} + e), low = e * high;
+        const Real yes = weight.empty() ? t : weight[static_cast<std::size_t>(k)] * t, no = Real{1} - t;
+        const bool below = x < Real{0};
+        const Real softplus = (below ? Real{0} : x) + log1p_e, softplus_of_minus = (below ? -x : Real{0}) + log1p_e;
+        return {yes * softplus_of_minus + no * softplus, no * (below ? low : high) - yes * (below ? high : low)};
+    }
+    std::vector<Real> weight;
+};
+
+// With v = max(variance, epsilon) and r = (m - t) / v: loss = (log v + (m - t) r) / 2 (+ log(2 pi) / 2),
+// d loss / d m = r,  d loss / d v = (1 / v - r^2) / 2.
+template <class Real>
+class GaussianNll final : public Loss<Real, GaussianNll<Real>> {
+public:
+    GaussianNll(const LossSpec& spec, Index features)
+        : Loss<Real, GaussianNll>(spec, features, features),
+          targets_(spec.targets(features)),
+          stride_(spec.shared_variance ? 0 : 1),
+          epsilon_(static_cast<Real>(spec.epsilon)),
+          constant_(spec.full ? std::log(2.0 * std::numbers::pi) / 2.0 : 0.0) {}
+
+    double value(const Segment<Real>& at, Index p, const Real* x, Real* d) const {
+        require_array(at.values, this->name(), "values");
+        const Real* const target = at.values + p * targets_;
+        const Real* const variance = x + targets_;
+        Real* const dv = d + targets_;
+        std::fill(dv, d + this->features(), Real{0});
+        double loss = static_cast<double>(targets_) * constant_;
+        for (Index k = 0; k < targets_; ++k) {
+            const Real v = std::max(variance[k * stride_], epsilon_);  // NaN stays NaN: it stands first
+            const Real difference = x[k] - target[k], r = difference / v;
+            loss += static_cast<double>((std::log(v) + difference * r) / Real{2});
+            d[k] = r;
+            dv[k * stride_] += (Real{1} / v - r * r) / Real{2};
+        }
+        return loss;
+    }
+
+private:
+    Index targets_, stride_;
+    Real epsilon_;
+    double constant_;
+};
+
+// loss = values . x, d loss / d x = values, which are not taped.
 template <class Real>
 class InnerProduct final : public Loss<Real, InnerProduct<Real>> {
 public:
     InnerProduct(const LossSpec& spec, Index features) : Loss<Real, InnerProduct>(spec, features, 0) {}
 
-    void check(const Segment<Real>& at) const { require_array(at.values, this->name(), "values"); }
-
     double value(const Segment<Real>& at, Index p, const Real* x, Real*) const {
-        const Real* const values = at.values + p * this->features();
+        require_array(at.values, this->name(), "values");
+        const Real* const values = derivative(at, p, nullptr);
         double loss = 0.0;
         for (Index k = 0; k < this->features(); ++k) loss += static_cast<double>(values[k]) * static_cast<double>(x[k]);
         return loss;
     }
 
-    void adjoint(const Segment<Real>& at, Index p, Real factor, const Real*, Real* dx) const {
-        const Real* const values = at.values + p * this->features();
-        for (Index k = 0; k < this->features(); ++k) dx[k] = factor * values[k];
-    }
+    const Real* derivative(const Segment<Real>& at, Index p, const Real*) const { return at.values + p * this->features(); }
 };
 
 }  // namespace
@@ -179,7 +279,17 @@ LayerPointer<Real> loss(const LossSpec& spec, Index features) {
         case LossSpec::Kind::cross_entropy:
             return std::make_unique<CrossEntropy<Real>>(spec, features);
         case LossSpec::Kind::mean_squared_error:
-            return std::make_unique<SquaredError<Real>>(spec, features);
+            return std::make_unique<Featurewise<Real, SquaredError<Real>>>(spec, features);
+        case LossSpec::Kind::l1:
+            return std::make_unique<Featurewise<Real, AbsoluteError<Real>>>(spec, features);
+        case LossSpec::Kind::huber:
+            return std::make_unique<Featurewise<Real, Huber<Real>>>(spec, features);
+        case LossSpec::Kind::smooth_l1:
+            return std::make_unique<Featurewise<Real, SmoothL1<Real>>>(spec, features);
+        case LossSpec::Kind::binary_cross_entropy:
+            return std::make_unique<Featurewise<Real, BinaryCrossEntropy<Real>>>(spec, features);
+        case LossSpec::Kind::gaussian_nll:
+            return std::make_unique<GaussianNll<Real>>(spec, features);
         case LossSpec::Kind::inner_product:
             break;
     }

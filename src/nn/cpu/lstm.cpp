@@ -1,10 +1,12 @@
-// One layer of an LSTM [HS97]: one product with the inputs of the whole segment, then one with h per step.
-// Tape, (inputs + 5 hidden) a position: x, the gates i f g o, c. h of the step before is o tanh(c) again, same bits.
+// One layer of an LSTM [HS97]: one product with the inputs of the whole segment, then one with h per step; with
+// projection [Sak14] h = R m of m = o tanh(c), else h = m.
+// Tape, (inputs + 5 hidden) a position: x, the gates i f g o, c. m is o tanh(c) again, same bits, and h = R m one product.
 // SPDX-License-Identifier: MIT
 #include "backsweep/nn/arma.hpp"
 #include "nn/cpu/kernels.hpp"
 #include "nn/cpu/layers.hpp"
-#include "nn/described_layer.hpp"
+#include "nn/cpu/recurrent_product.hpp"
+#include "nn/state_marks.hpp"
 
 #include <algorithm>
 
@@ -14,116 +16,198 @@ namespace {
 template <class Real>
 class Lstm final : public DescribedLayer<Real> {
 public:
-    Lstm(const LstmSpec& spec, Index layer)
-        : DescribedLayer<Real>(name_of(spec, layer), parameters_of(spec, layer)),
-          inputs_(layer == 0 ? spec.inputs : spec.hidden),
-          hidden_(spec.hidden),
-          bias_(spec.bias) {}
+    explicit Lstm(const RecurrentPart& part)
+        : DescribedLayer<Real>(part.name(), parameters_of(part)),
+          inputs_(part.inputs()),
+          hidden_(part.spec.hidden),
+          state_(part.spec.state()),
+          bias_(part.spec.bias),
+          projected_(part.spec.projection > 0),
+          learned_(part.spec.learned_state),
+          product_(part.spec, 4 * hidden_) {}
 
-    // Workspace of advance: sum of biases, two c, gates; of reverse: adjoints of gates, h, sum for biases.
+    // Workspace of advance: sum of biases, two c, gates, m; of reverse: adjoints of gates, h, sum for biases, and with
+    // projection m, adjoints of m at one step and of h.
     Footprint footprint(Index steps, Index batch) const override {
-        const Index positions = steps * batch;
-        return {inputs_, hidden_, 2 * hidden_, positions * (inputs_ + 5 * hidden_),
-                4 * hidden_ * (positions + 1) + hidden_ * (positions + batch)};
+        const Index H = hidden_, S = state_, positions = steps * batch;
+        const Index forward = 4 * H * (positions + 1) + 2 * H * batch + (projected_ ? H * batch : 0);
+        const Index backward = 4 * H * (positions + 1) + S * (positions + batch) +
+                               (projected_ ? H * (positions + batch) + S * positions : 0);
+        return {inputs_, S, S + H, positions * (inputs_ + 5 * H), std::max(forward, backward)};
     }
 
     void advance(const Forward<Real>& call) const override { run<false>(call); }
     void record(const Forward<Real>& call) const override { run<true>(call); }
 
     // dz = the adjoints of the gates' sums;  dW += dz x', dU += dz h_before', db += sum of dz, dx = W' dz
+    // dm = R' dh, dR += dh m'
     void reverse(const Backward<Real>& call) const override {
-        const Index T = call.at.steps, B = call.at.batch, H = hidden_, positions = T * B, state = B * H;
+        const Segment<Real>& at = call.at;
+        const Index T = at.steps, B = at.batch, I = inputs_, H = hidden_, S = state_, positions = T * B;
+        const bool marks = marked(at);
+        const Weights<const Real> w = weights(call.parameters);
+        const Weights<Real> d = weights(call.gradients);
         const Real* const x = call.tape;
-        const Real* const gates = x + positions * inputs_;
+        const Real* const gates = x + positions * I;
         const Real* const c = gates + positions * 4 * H;
         Real* const dz = call.workspace;
-        Real* const h = dz + positions * 4 * H;  // [T + 1][B][H]: before each step and, unused, after the last
+        Real* const row = dz + positions * 4 * H;  // zeros until the end, then the sum for biases
+        Real* const h = row + 4 * H;  // [T + 1][B][S]: before each step and, unused, after the last; first block: spare
+        Real* const m = h + S * (projected_ ? positions + B : B);  // [T][B][H]
+        Real* const dm = m + positions * H;
+        Real* const dh_all = dm + B * H;
         Real* const dh = call.dcarry;
-        Real* const dc = dh + state;
-        const auto U = matrix_view(call.parameters + 4 * H * inputs_, H, 4 * H);
+        Real* const dc = dh + B * S;
+        std::fill_n(row, H, Real{0});
+        const Real* const fresh_c = learned_ ? w.c0 : row;
 
-        std::copy_n(call.carry_in, state, h);
         for (Index t = T; t-- > 0;) {
-            const Real* const c_before = t > 0 ? c + (t - 1) * state : call.carry_in + state;
+            const Real* const c_before = t > 0 ? c + (t - 1) * B * H : call.carry_in + B * S;
+            const Real* dy = call.dy + t * B * S;
+            if (projected_) {
+                Real* const total = dh_all + t * B * S;
+                std::copy_n(dy, B * S, total);
+                add(B * S, dh, total);
+                clear_fillers(at, t, S, total);
+                auto dM = matrix_view(dm, H, B);
+                dM = matrix_view(w.R, H, S) * matrix_view(total, S, B);
+                dy = dm;
+            }
             for (Index b = 0; b < B; ++b) {
                 const Index p = t * B + b;
-                lstm_cell_reverse(H, gates + p * 4 * H, c_before + b * H, c + p * H, call.dy + p * H, dh + b * H,
-                                  dc + b * H, dz + p * 4 * H, h + state + p * H);
+                if (at.filler(t, b)) {
+                    std::fill_n(dz + p * 4 * H, 4 * H, Real{0});
+                    std::fill_n(m + p * H, H, Real{0});
+                    continue;
+                }
+                lstm_cell_reverse(H, gates + p * 4 * H, at.starts(t, b) ? fresh_c : c_before + b * H, c + p * H,
+                                  dy + b * H, projected_ ? row : dh + b * H, dc + b * H, dz + p * 4 * H, m + p * H);
             }
-            auto dh_before = matrix_view(dh, H, B);
-            dh_before = U * matrix_view(dz + t * 4 * state, 4 * H, B);
+            product_.reverse(B, w.U, dz + t * B * 4 * H, marks ? h : dh);
+            if (!marks) continue;
+            update_states(at, t, S, h, dh);
+            start_states_reverse(at, t, S, d.h0, dh);
+            start_states_reverse(at, t, H, d.c0, dc);
         }
 
+        if (projected_) {
+            const auto M = matrix_view(m, H, positions);
+            auto H_after = matrix_view(h + B * S, S, positions);
+            H_after = matrix_view(w.R, H, S).t() * M;
+            auto dR = matrix_view(d.R, H, S);
+            dR += M * matrix_view(dh_all, S, positions).t();
+        }
+        std::copy_n(call.carry_in, B * S, h);
+        for (Index t = 0; marks && t < T; ++t) {
+            start_states(at, t, S, w.h0, h + t * B * S);
+            hold_states(at, t, S, h + t * B * S, h + (t + 1) * B * S);
+        }
+        product_.gradient(positions, h, dz, d.U);
         const auto dZ = matrix_view(dz, 4 * H, positions);
-        auto dW = matrix_view(call.gradients, inputs_, 4 * H);
-        auto dU = matrix_view(call.gradients + 4 * H * inputs_, H, 4 * H);
-        dW += matrix_view(x, inputs_, positions) * dZ.t();
-        dU += matrix_view(h, H, positions) * dZ.t();
+        auto dW = matrix_view(d.W, I, 4 * H);
+        dW += matrix_view(x, I, positions) * dZ.t();
         if (bias_) {
-            Real* const sum = h + positions * H + state;
-            Real* const db = call.gradients + 4 * H * (inputs_ + H);
-            sum_columns(4 * H, positions, dz, sum);
-            add(4 * H, sum, db);
-            add(4 * H, sum, db + 4 * H);
+            sum_columns(4 * H, positions, dz, row);
+            add(4 * H, row, d.b_ih);
+            add(4 * H, row, d.b_hh);
         }
         if (call.dx) {
-            auto dx = matrix_view(call.dx, inputs_, positions);
-            dx = matrix_view(call.parameters, inputs_, 4 * H) * dZ;
+            auto dx = matrix_view(call.dx, I, positions);
+            dx = matrix_view(w.W, I, 4 * H) * dZ;
         }
     }
 
 private:
+    template <class Number>
+    struct Weights {
+        Number *W, *U, *b_ih, *b_hh, *R, *h0, *c0;
+    };
+    /// In canonical order; null where the layer has none and null means something.
+    template <class Number>
+    Weights<Number> weights(Number* W) const {
+        Number* const U = W + 4 * hidden_ * inputs_;
+        Number* const b = U + product_.size();
+        Number* const R = b + (bias_ ? 8 * hidden_ : 0);
+        Number* const h0 = R + (projected_ ? state_ * hidden_ : 0);
+        return {W, U, b, b + 4 * hidden_, R, learned_ ? h0 : nullptr, learned_ ? h0 + state_ : nullptr};
+    }
+
     /// keep: x is copied to the tape, gates and c are made there; else gates are made in the workspace, where c
     /// alternates between two places.
     template <bool keep>
     void run(const Forward<Real>& call) const {
-        const Index T = call.at.steps, B = call.at.batch, H = hidden_, positions = T * B, state = B * H;
-        Real* const bias = call.workspace;
-        Real* const gates = keep ? call.tape + positions * inputs_ : bias + 4 * H + 2 * state;
-        Real* const cells = keep ? gates + positions * 4 * H : bias + 4 * H;
-        if constexpr (keep) std::copy_n(call.x, positions * inputs_, call.tape);
-
-        const Real* const weights = call.parameters;
-        const auto W = matrix_view(weights, inputs_, 4 * H);
-        const auto U = matrix_view(weights + 4 * H * inputs_, H, 4 * H);
-        const Real* const b_ih = weights + 4 * H * (inputs_ + H);
-        std::fill_n(bias, 4 * H, Real{0});
-        if (bias_) {
-            add(4 * H, b_ih, bias);
-            add(4 * H, b_ih + 4 * H, bias);
+        const Segment<Real>& at = call.at;
+        const Index T = at.steps, B = at.batch, I = inputs_, H = hidden_, S = state_, positions = T * B;
+        const bool marks = marked(at);
+        const Weights<const Real> w = weights(call.parameters);
+        Real* const row = call.workspace;  // the sum of biases, then zeros
+        Real* const m = row + 4 * H;
+        Real* const spare = m + (projected_ ? B * H : 0);
+        Real* const gates = keep ? call.tape + positions * I : spare + 2 * B * H;
+        Real* const cells = keep ? gates + positions * 4 * H : spare;
+        if constexpr (keep) {
+            std::copy_n(call.x, positions * I, call.tape);
+            clear_fillers(at, I, call.tape);
         }
-        fill_columns(4 * H, positions, bias, gates);
+
+        std::fill_n(row, 4 * H, Real{0});
+        if (bias_) {
+            add(4 * H, w.b_ih, row);
+            add(4 * H, w.b_hh, row);
+        }
+        fill_columns(4 * H, positions, row, gates);
         auto Z = matrix_view(gates, 4 * H, positions);
-        Z += W.t() * matrix_view(call.x, inputs_, positions);
+        Z += matrix_view(w.W, I, 4 * H).t() * matrix_view(call.x, I, positions);
+        std::fill_n(row, H, Real{0});
+        const Real* const fresh_c = learned_ ? w.c0 : row;
 
         const Real* h = call.carry_in;
-        const Real* c = call.carry_in + state;
+        const Real* c = call.carry_in + B * S;
+        if (marks) h = std::copy_n(h, B * S, call.carry_out) - B * S;  // where it is passed on in place
         for (Index t = 0; t < T; ++t) {
-            Real* const z = gates + t * 4 * state;
-            Real* const c_next = cells + (keep ? t : t % 2) * state;
-            Real* const h_next = call.y + t * state;
-            auto Z_t = matrix_view(z, 4 * H, B);
-            Z_t += U.t() * matrix_view(h, H, B);
-            for (Index b = 0; b < B; ++b) lstm_cell(H, z + b * 4 * H, c + b * H, c_next + b * H, h_next + b * H);
-            h = h_next;
+            Real* const z = gates + t * B * 4 * H;
+            Real* const c_next = cells + (keep ? t : t % 2) * B * H;
+            Real* const y = call.y + t * B * S;
+            Real* const m_next = projected_ ? m : y;
+            if (marks) start_states(at, t, S, w.h0, call.carry_out);
+            product_.add(B, w.U, h, z);
+            for (Index b = 0; b < B; ++b) {
+                if (at.filler(t, b)) {
+                    std::fill_n(z + b * 4 * H, 4 * H, Real{0});
+                    std::copy_n(c + b * H, H, c_next + b * H);
+                    std::fill_n(m_next + b * H, H, Real{0});
+                    continue;
+                }
+                lstm_cell(H, z + b * 4 * H, at.starts(t, b) ? fresh_c : c + b * H, c_next + b * H, m_next + b * H);
+            }
+            if (projected_) {
+                auto Y = matrix_view(y, S, B);
+                Y = matrix_view(w.R, H, S).t() * matrix_view(m, H, B);
+            }
+            if (marks)
+                update_states(at, t, S, y, call.carry_out);
+            else
+                h = y;
             c = c_next;
         }
-        std::copy_n(h, state, call.carry_out);
-        std::copy_n(c, state, call.carry_out + state);
+        if (!marks) std::copy_n(h, B * S, call.carry_out);
+        std::copy_n(c, B * H, call.carry_out + B * S);
     }
 
-    Index inputs_, hidden_;
-    bool bias_;
+    Index inputs_, hidden_, state_;
+    bool bias_, projected_, learned_;
+    RecurrentProduct<Real> product_;
 };
 
 }  // namespace
 
 template <class Real>
-LayerPointer<Real> lstm(const LstmSpec& spec, Index layer) {
-    return std::make_unique<Lstm<Real>>(spec, layer);
+LayerPointer<Real> lstm(const RecurrentPart& part) {
+    if (part.spec.layer_norm) return normed_lstm<Real>(part);
+    return std::make_unique<Lstm<Real>>(part);
 }
 
-template LayerPointer<float> lstm(const LstmSpec&, Index);
-template LayerPointer<double> lstm(const LstmSpec&, Index);
+template LayerPointer<float> lstm(const RecurrentPart&);
+template LayerPointer<double> lstm(const RecurrentPart&);
 
 }  // namespace backsweep::cpu

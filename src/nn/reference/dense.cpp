@@ -1,4 +1,5 @@
 // Dense by plain loops.  y = W x + b;  dW += dy x', db += dy, dx = W' dy.  Tape: x.
+// W is the layer's own, b behind it, or the table of an embedding.
 // SPDX-License-Identifier: MIT
 #include "nn/described_layer.hpp"
 #include "nn/reference/layers.hpp"
@@ -11,14 +12,16 @@ class Dense final : public DescribedLayer<Real> {
 public:
     explicit Dense(const DenseSpec& spec) : DescribedLayer<Real>(spec.name, parameters_of(spec)), spec_(spec) {}
 
+    std::string tied() const override { return tied_to(spec_); }
+
     Footprint footprint(Index steps, Index batch) const override {
         return {spec_.inputs, spec_.outputs, 0, steps * batch * spec_.inputs, 0};
     }
 
     void advance(const Forward<Real>& call) const override {
         const Index I = spec_.inputs, O = spec_.outputs;
-        const Real* const W = call.parameters;
-        const Real* const b = W + O * I;
+        const Real* const W = own() ? call.parameters : call.tied;
+        const Real* const b = own() ? W + O * I : call.parameters;
         for (Index p = 0; p < call.at.steps * call.at.batch; ++p)
             for (Index o = 0; o < O; ++o) {
                 Real sum = spec_.bias ? b[o] : Real{0};
@@ -34,9 +37,9 @@ public:
 
     void reverse(const Backward<Real>& call) const override {
         const Index I = spec_.inputs, O = spec_.outputs;
-        const Real* const W = call.parameters;
-        Real* const dW = call.gradients;
-        Real* const db = dW + O * I;
+        const Real* const W = own() ? call.parameters : call.tied;
+        Real* const dW = own() ? call.gradients : call.tied_gradients;
+        Real* const db = own() ? dW + O * I : call.gradients;
         for (Index p = call.at.steps * call.at.batch - 1; p >= 0; --p) {
             const Real* const x = call.tape + p * I;
             const Real* const dy = call.dy + p * O;
@@ -54,6 +57,8 @@ public:
     }
 
 private:
+    bool own() const { return spec_.tied.empty(); }
+
     DenseSpec spec_;
 };
 

@@ -1,4 +1,4 @@
-// Embedding by plain loops.  y[p] = W[token[p]];  dW[token[p]] += dy[p], but for the padding row
+// Embedding by plain loops.  y[p] = W[token[p]];  dW[token[p]] += dy[p], but for the padding row;  y = 0 at fillers, without token
 // SPDX-License-Identifier: MIT
 #include "nn/described_layer.hpp"
 #include "nn/reference/layers.hpp"
@@ -18,6 +18,10 @@ public:
         for (Index t = 0; t < call.at.steps; ++t)
             for (Index b = 0; b < call.at.batch; ++b) {
                 const Index p = t * call.at.batch + b;
+                if (call.at.filler(t, b)) {
+                    for (Index k = 0; k < spec_.features; ++k) call.y[p * spec_.features + k] = 0;
+                    continue;
+                }
                 const std::int32_t token = call.at.tokens[p];
                 if (token < 0 || token >= spec_.vocabulary)
                     out_of_range(this->name(), "token", token, spec_.vocabulary, call.at.first + t, b);
@@ -30,6 +34,7 @@ public:
 
     void reverse(const Backward<Real>& call) const override {
         for (Index p = call.at.steps * call.at.batch - 1; p >= 0; --p) {
+            if (call.at.filler(p / call.at.batch, p % call.at.batch)) continue;
             const std::int32_t token = call.at.tokens[p];
             if (spec_.padding && token == *spec_.padding) continue;
             for (Index k = 0; k < spec_.features; ++k)

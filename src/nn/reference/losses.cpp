@@ -1,9 +1,11 @@
-// Losses by plain loops.  x: the last layer's output at one position, kept as the tape.
+// Losses by plain loops.  x: the last layer's output at one position, kept as the tape where there is a loss.
 // SPDX-License-Identifier: MIT
+#include "backsweep/nn/loss.hpp"
 #include "nn/described_layer.hpp"
 #include "nn/reference/layers.hpp"
 
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 namespace backsweep::reference {
@@ -25,13 +27,14 @@ public:
 
     void record(const Forward<Real>& call) const final {
         const Segment<Real>& at = call.at;
-        for (Index k = 0; k < at.steps * at.batch * features_; ++k) call.tape[k] = call.x[k];
         double sum = 0.0;
         for (Index p = 0; p < at.steps * at.batch; ++p) {
-            const bool silent = p / at.batch < at.loss_from;
-            const Real loss = silent ? Real{0} : value(at, p, call.x + p * features_);
-            const Real weight = at.weights ? at.weights[p] : Real{1};
-            if (!silent) sum += static_cast<double>(weight) * static_cast<double>(loss);
+            const bool here = has_loss(spec_, at, p / at.batch, p % at.batch);
+            for (Index k = 0; k < features_; ++k)
+                call.tape[p * features_ + k] = here ? call.x[p * features_ + k] : Real{0};
+            const Real loss = here ? value(at, p, call.x + p * features_) : Real{0};
+            const Real weight = here && at.weights ? at.weights[p] : Real{1};
+            sum += static_cast<double>(weight) * static_cast<double>(loss);
             if (at.losses) at.losses[p] = loss;
         }
         if (at.loss) *at.loss = sum;
@@ -41,13 +44,14 @@ public:
         const Segment<Real>& at = call.at;
         if (!call.dx) return;
         for (Index p = 0; p < at.steps * at.batch; ++p) {
-            const bool silent = p / at.batch < at.loss_from;
-            const Real weight = at.weights ? at.weights[p] : Real{1};
-            const Real factor = static_cast<Real>(at.scale * static_cast<double>(weight));
-            const std::vector<Real> d = silent ? std::vector<Real>(static_cast<std::size_t>(features_))
-                                               : derivative(at, p, call.tape + p * features_);
+            std::vector<Real> d(static_cast<std::size_t>(features_));
+            Real factor = 0;
+            if (has_loss(spec_, at, p / at.batch, p % at.batch)) {
+                d = derivative(at, p, call.tape + p * features_);
+                factor = static_cast<Real>(at.scale * static_cast<double>(at.weights ? at.weights[p] : Real{1}));
+            }
             for (Index k = 0; k < features_; ++k)
-                call.dx[p * features_ + k] = silent ? Real{0} : factor * d[static_cast<std::size_t>(k)];
+                call.dx[p * features_ + k] = factor * d[static_cast<std::size_t>(k)];
         }
     }
 
@@ -117,42 +121,134 @@ class CrossEntropy final : public Loss<Real> {
     }
 };
 
-// loss = sum_k (x_k - target_k)^2
+// loss = sum_k of one feature's loss, a function of x_k and target_k
 template <class Real>
-class SquaredError final : public Loss<Real> {
+class Featurewise : public Loss<Real> {
     using Loss<Real>::Loss;
     using Loss<Real>::features_;
+
+    virtual Real loss_of(Index k, Real x, Real t) const = 0;
+    virtual Real slope_of(Index k, Real x, Real t) const = 0;
 
     Real value(const Segment<Real>& at, Index p, const Real* x) const override {
         require_array(at.values, this->name(), "values");
         Real sum = 0;
-        for (Index k = 0; k < features_; ++k)
-            sum += (x[k] - at.values[p * features_ + k]) * (x[k] - at.values[p * features_ + k]);
+        for (Index k = 0; k < features_; ++k) sum += loss_of(k, x[k], at.values[p * features_ + k]);
         return sum;
     }
 
     std::vector<Real> derivative(const Segment<Real>& at, Index p, const Real* x) const override {
         std::vector<Real> d;
-        for (Index k = 0; k < features_; ++k) d.push_back(2 * (x[k] - at.values[p * features_ + k]));
+        for (Index k = 0; k < features_; ++k) d.push_back(slope_of(k, x[k], at.values[p * features_ + k]));
         return d;
     }
 };
 
-// loss = sum_k values_k x_k
+// (x - t)^2
 template <class Real>
-class InnerProduct final : public Loss<Real> {
+class SquaredError final : public Featurewise<Real> {
+    using Featurewise<Real>::Featurewise;
+    Real loss_of(Index, Real x, Real t) const override { return (x - t) * (x - t); }
+    Real slope_of(Index, Real x, Real t) const override { return 2 * (x - t); }
+};
+
+// x t
+template <class Real>
+class InnerProduct final : public Featurewise<Real> {
+    using Featurewise<Real>::Featurewise;
+    Real loss_of(Index, Real x, Real t) const override { return x * t; }
+    Real slope_of(Index, Real, Real t) const override { return t; }
+};
+
+// |x - t|
+template <class Real>
+class AbsoluteError final : public Featurewise<Real> {
+    using Featurewise<Real>::Featurewise;
+    Real loss_of(Index, Real x, Real t) const override { return std::abs(x - t); }
+    Real slope_of(Index, Real x, Real t) const override { return x > t ? Real{1} : x < t ? Real{-1} : Real{0}; }
+};
+
+// (x - t)^2 / 2 if |x - t| <= delta, else delta (|x - t| - delta / 2)
+template <class Real>
+class Huber final : public Featurewise<Real> {
+    using Featurewise<Real>::Featurewise;
+    Real loss_of(Index, Real x, Real t) const override {
+        const Real delta = static_cast<Real>(this->spec_.delta);
+        return std::abs(x - t) <= delta ? (x - t) * (x - t) / 2 : delta * (std::abs(x - t) - delta / 2);
+    }
+    Real slope_of(Index, Real x, Real t) const override {
+        const Real delta = static_cast<Real>(this->spec_.delta);
+        return std::abs(x - t) <= delta ? x - t : x > t ? delta : -delta;
+    }
+};
+
+// (x - t)^2 / (2 beta) if |x - t| < beta, else |x - t| - beta / 2
+template <class Real>
+class SmoothL1 final : public Featurewise<Real> {
+    using Featurewise<Real>::Featurewise;
+    Real loss_of(Index, Real x, Real t) const override {
+        const Real beta = static_cast<Real>(this->spec_.beta);
+        return std::abs(x - t) < beta ? (x - t) * (x - t) / (2 * beta) : std::abs(x - t) - beta / 2;
+    }
+    Real slope_of(Index, Real x, Real t) const override {
+        const Real beta = static_cast<Real>(this->spec_.beta);
+        if (std::abs(x - t) < beta) return (x - t) / beta;
+        return x > t ? Real{1} : x < t ? Real{-1} : Real{0};
+    }
+};
+
+// w t softplus(-x) + (1 - t) softplus(x);   d softplus(x) / d x = sigmoid(x)
+template <class Real>
+class BinaryCrossEntropy final : public Featurewise<Real> {
+    using Featurewise<Real>::Featurewise;
+    Real loss_of(Index k, Real x, Real t) const override {
+        return weight(k) * t * softplus(-x) + (1 - t) * softplus(x);
+    }
+    Real slope_of(Index k, Real x, Real t) const override { return (1 - t) * sigmoid(x) - weight(k) * t * sigmoid(-x); }
+
+    Real weight(Index k) const {
+        return this->spec_.pos_weight.empty() ? Real{1}
+                                              : static_cast<Real>(this->spec_.pos_weight[static_cast<std::size_t>(k)]);
+    }
+    static Real softplus(Real x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
+    static Real sigmoid(Real x) { return x > 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
+};
+
+// x = (m, variance), v = max(variance, epsilon):  sum_k (log v_k + (m_k - t_k)^2 / v_k) / 2 (+ log(2 pi) / 2)
+//   d / d m_k = (m_k - t_k) / v_k;   d / d v_k = (1 - (m_k - t_k)^2 / v_k) / (2 v_k), summed where v is shared
+template <class Real>
+class GaussianNll final : public Loss<Real> {
     using Loss<Real>::Loss;
+    using Loss<Real>::spec_;
     using Loss<Real>::features_;
+
+    Index place(Index k) const { return spec_.targets(features_) + (spec_.shared_variance ? 0 : k); }
+    Real variance(const Real* x, Index k) const {
+        const Real v = x[place(k)];
+        return v < static_cast<Real>(spec_.epsilon) ? static_cast<Real>(spec_.epsilon) : v;
+    }
 
     Real value(const Segment<Real>& at, Index p, const Real* x) const override {
         require_array(at.values, this->name(), "values");
+        const Index n = spec_.targets(features_);
         Real sum = 0;
-        for (Index k = 0; k < features_; ++k) sum += at.values[p * features_ + k] * x[k];
+        for (Index k = 0; k < n; ++k) {
+            const Real d = x[k] - at.values[p * n + k], v = variance(x, k);
+            sum += (std::log(v) + d * d / v) / 2;
+            if (spec_.full) sum += static_cast<Real>(std::log(2 * std::numbers::pi) / 2);
+        }
         return sum;
     }
 
-    std::vector<Real> derivative(const Segment<Real>& at, Index p, const Real*) const override {
-        return {at.values + p * features_, at.values + (p + 1) * features_};
+    std::vector<Real> derivative(const Segment<Real>& at, Index p, const Real* x) const override {
+        const Index n = spec_.targets(features_);
+        std::vector<Real> derivatives(static_cast<std::size_t>(features_));
+        for (Index k = 0; k < n; ++k) {
+            const Real d = x[k] - at.values[p * n + k], v = variance(x, k);
+            derivatives[static_cast<std::size_t>(k)] = d / v;
+            derivatives[static_cast<std::size_t>(place(k))] += (1 - d * d / v) / (2 * v);
+        }
+        return derivatives;
     }
 };
 
@@ -165,6 +261,16 @@ LayerPointer<Real> loss(const LossSpec& spec, Index features) {
             return std::make_unique<CrossEntropy<Real>>(spec, features);
         case LossSpec::Kind::mean_squared_error:
             return std::make_unique<SquaredError<Real>>(spec, features);
+        case LossSpec::Kind::l1:
+            return std::make_unique<AbsoluteError<Real>>(spec, features);
+        case LossSpec::Kind::huber:
+            return std::make_unique<Huber<Real>>(spec, features);
+        case LossSpec::Kind::smooth_l1:
+            return std::make_unique<SmoothL1<Real>>(spec, features);
+        case LossSpec::Kind::binary_cross_entropy:
+            return std::make_unique<BinaryCrossEntropy<Real>>(spec, features);
+        case LossSpec::Kind::gaussian_nll:
+            return std::make_unique<GaussianNll<Real>>(spec, features);
         case LossSpec::Kind::inner_product:
             break;
     }

@@ -6,7 +6,7 @@
 
 int main() {
     backsweep::ModelSpec spec;
-    spec.layers = {backsweep::EmbeddingSpec{"embedding", 7, 3, {}}, backsweep::LstmSpec{"rnn", 3, 5, 1, true},
+    spec.layers = {backsweep::EmbeddingSpec{"embedding", 7, 3, {}}, backsweep::RecurrentSpec{"rnn", 3, 5, 1, true},
                    backsweep::DenseSpec{"head", 5, 7, true}};
     const backsweep::Network<float> network = backsweep::build<float>(spec);
     std::printf("%lld layers, carry %lld\n", static_cast<long long>(network.depth()),

@@ -118,5 +118,5 @@ function(backsweep_test_properties name)
     endif()
     set_tests_properties(${name} PROPERTIES
         LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${environment}"
-        SKIP_REGULAR_EXPRESSION "skipped: (no data|no CUDA device)")
+        SKIP_REGULAR_EXPRESSION "skipped: (no data|no CUDA device|no python3-torch)")
 endfunction()

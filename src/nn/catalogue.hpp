@@ -17,7 +17,9 @@ using LayerPointer = std::unique_ptr<const Layer<Real>>;
 template <class Real>
 struct Catalogue {
     LayerPointer<Real> (*embedding)(const EmbeddingSpec&);
-    LayerPointer<Real> (*recurrent)(const RecurrentPart&);
+    LayerPointer<Real> (*lstm)(const RecurrentPart&);
+    LayerPointer<Real> (*gru)(const RecurrentPart&);
+    LayerPointer<Real> (*rnn)(const RecurrentPart&);  ///< rnn_tanh, rnn_relu
     LayerPointer<Real> (*dense)(const DenseSpec&);
     LayerPointer<Real> (*norm)(const NormSpec&);
     LayerPointer<Real> (*activation)(const ActivationSpec&);

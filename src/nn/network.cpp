@@ -165,7 +165,11 @@ private:
     }
 
     LayerPointer<Real> part(const RecurrentPart& part) {
-        LayerPointer<Real> layer = catalogue_.recurrent(part);
+        using Cell = RecurrentSpec::Cell;
+        const auto maker = part.spec.cell == Cell::lstm  ? catalogue_.lstm
+                           : part.spec.cell == Cell::gru ? catalogue_.gru
+                                                         : catalogue_.rnn;
+        LayerPointer<Real> layer = maker(part);
         if (part.spec.weight_drop == 0.0) return layer;
         return weight_drop<Real>(std::move(layer), part.spec.name + ".weight_hh" + part.suffix(), part.spec.weight_drop,
                                  streams_++);

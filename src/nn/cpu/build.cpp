@@ -5,22 +5,9 @@
 namespace backsweep::cpu {
 
 template <class Real>
-LayerPointer<Real> recurrent(const RecurrentPart& part) {
-    switch (part.spec.cell) {
-        case RecurrentSpec::Cell::lstm:
-            return lstm<Real>(part);
-        case RecurrentSpec::Cell::gru:
-            return gru<Real>(part);
-        case RecurrentSpec::Cell::rnn_tanh:
-        case RecurrentSpec::Cell::rnn_relu:
-            break;
-    }
-    return rnn<Real>(part);
-}
-
-template <class Real>
 Network<Real> build(const ModelSpec& spec) {
-    return assemble<Real>(spec, {embedding<Real>, recurrent<Real>, dense<Real>, norm<Real>, activation<Real>, dropout<Real>, loss<Real>});
+    return assemble<Real>(spec, {embedding<Real>, lstm<Real>, gru<Real>, rnn<Real>, dense<Real>, norm<Real>,
+                                 activation<Real>, dropout<Real>, loss<Real>});
 }
 
 template Network<float> build(const ModelSpec&);

@@ -17,9 +17,6 @@ template <class Real>
 LayerPointer<Real> gru(const RecurrentPart& part);
 template <class Real>
 LayerPointer<Real> rnn(const RecurrentPart& part);
-/// One of them.
-template <class Real>
-LayerPointer<Real> recurrent(const RecurrentPart& part);
 template <class Real>
 LayerPointer<Real> dense(const DenseSpec& spec);
 template <class Real>

@@ -8,7 +8,9 @@
 #include "backsweep/schedule/periodic_disk.hpp"
 #include "backsweep/schedule/prediction.hpp"
 #include "backsweep/schedule/revolve.hpp"
+#include "backsweep/schedule/segments.hpp"
 #include "backsweep/schedule/tiered_revolve.hpp"
+#include "backsweep/schedule/two_level.hpp"
 #include "backsweep/train/durable_file.hpp"
 #include "cli/config.hpp"
 #include "cli/plot.hpp"
@@ -18,6 +20,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -176,6 +179,44 @@ Index period_within(const Question& q) {
     return 0;
 }
 
+/// Segments within segments, as few levels as fit; nothing if none do.
+std::optional<ScheduleOptions> segments_within(const Question& q) {
+    for (Index levels = 1; levels <= 6; ++levels) {
+        SegmentsOptions options;
+        options.steps = q.steps;
+        options.levels = levels;
+        options.segments = levels == 1 ? best_segments(q.steps, q.state, q.tape)
+                                       : static_cast<Index>(std::ceil(std::pow(static_cast<double>(q.steps),
+                                                                               1.0 / static_cast<double>(levels + 1))));
+        if (segments_peak(options, q.state, q.tape) - q.tape > q.room) continue;
+        ScheduleOptions o;
+        o.family = "segments";
+        o.steps = q.steps;
+        o.segments = options.segments;
+        o.depth = levels;
+        return o;
+    }
+    return std::nullopt;
+}
+
+/// The period of the least time among the shortest that the disk has room for and its multiples by powers of two.
+Index two_level_period(const Question& q, Index disk, Index extra_slots) {
+    Index best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (Index period = 1 + (q.steps - 1) / disk; period <= q.steps; period *= 2) {
+        const TwoLevelCounts counts = two_level_counts({.period = period, .extra_slots = extra_slots}, q.steps);
+        const double time = static_cast<double>(counts.advances) * q.prices.advance +
+                            static_cast<double>(counts.disk_writes) * q.prices.disk_write +
+                            static_cast<double>(counts.disk_reads) * q.prices.disk_read +
+                            static_cast<double>(counts.ram_writes) * q.prices.ram_write +
+                            static_cast<double>(counts.ram_reads) * q.prices.ram_read;
+        if (time >= least) continue;
+        least = time;
+        best = period;
+    }
+    return best;
+}
+
 /// One schedule of every family that the limits leave room for.
 std::vector<ScheduleOptions> families_for(const Question& q) {
     std::vector<ScheduleOptions> all;
@@ -188,6 +229,7 @@ std::vector<ScheduleOptions> families_for(const Question& q) {
     add("store_all");
     if (q.room < 0) return all;  // nothing is limited: nothing can be better
     if (const Index period = period_within(q); period > 0) add("periodic").period = period;
+    if (std::optional<ScheduleOptions> nested = segments_within(q)) all.push_back(std::move(*nested));
     const Index slots = q.room / q.state;
     const Index ram = std::min({slots, q.steps, Index{std::numeric_limits<std::int32_t>::max()}});
     if (ram >= 1) {
@@ -207,6 +249,9 @@ std::vector<ScheduleOptions> families_for(const Question& q) {
     stages.advance_cost = q.prices.advance;
     stages.reverse_cost = q.prices.record + q.prices.reverse;
     add("tiered_revolve").levels = {{Tier::ram, ram}, {Tier::disk, disk}};
+    ScheduleOptions& two = add("two_level");
+    two.period = two_level_period(q, disk, ram);
+    two.slots = ram;
     if (first.write == 0.0 && first.read == 0.0) {
         ScheduleOptions& periodic = add("periodic_disk");
         periodic.levels = {{Tier::ram, ram}, {Tier::disk, -1, second.write, second.read}};

@@ -62,6 +62,7 @@ void add_schedule(Json& out, const ScheduleOptions& o) {
     if (o.restart) out["restart"] = true;
     if (o.period > 0) out["period"] = o.period;
     if (o.segments > 0) out["segments"] = o.segments;
+    if (o.depth > 0) out["depth"] = o.depth;
     for (const Level& level : o.levels)
         out["levels"].push_back(
             {{"tier", to_string(level.tier)}, {"slots", level.slots}, {"write", level.write}, {"read", level.read}});

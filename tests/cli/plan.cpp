@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(bytes_and_a_disk) {
             BOOST_CHECK_EQUAL(row.at("time").get<double>(), foretold);
         }
     }
-    for (const char* family : {"revolve", "mixed", "online", "multistage", "tiered_revolve"})
+    for (const char* family : {"revolve", "mixed", "online", "multistage", "tiered_revolve", "two_level"})
         BOOST_TEST(row_named(rows, family), family);
     BOOST_TEST_REQUIRE(row_named(rows, "multistage"));
     const double staged = row_named(rows, "multistage")->at("time").get<double>();
@@ -149,6 +149,8 @@ BOOST_AUTO_TEST_CASE(memory_is_what_the_referee_counts) {
             if (row.contains("units")) o.slots = row.at("units");
             if (row.contains("tape_units")) o.tape_units = row.at("tape_units");
             if (row.contains("period")) o.period = row.at("period");
+            if (row.contains("segments")) o.segments = row.at("segments");
+            if (row.contains("depth")) o.depth = row.at("depth");
             o.restart = row.contains("restart");
             Machine machine{.ending = Ending::ahead};
             machine.sizes.state = [](Index) { return 100; };
@@ -162,6 +164,12 @@ BOOST_AUTO_TEST_CASE(memory_is_what_the_referee_counts) {
                    ->at("fits")
                    .get<bool>());
     BOOST_TEST(row_named(rows_of({"--steps", "10", "--slots", "999999999"}), "online"));
+    // Segments of sqrt(n) where they fit, within one another where they do not.
+    for (const auto& [slots, depth] : {std::pair{"100", 1}, {"40", 2}}) {
+        const json nested = rows_of({"--steps", "1000", "--slots", slots});
+        BOOST_TEST_REQUIRE(row_named(nested, "segments"));
+        BOOST_CHECK_EQUAL(row_named(nested, "segments")->at("depth").get<int>(), depth);
+    }
     // Of the periods that fit the one with the fewest advances.
     BOOST_CHECK_EQUAL(
         row_named(rows_of({"--steps", "100000", "--slots", "60000"}), "periodic")->at("advances").get<Index>(), 50000);

@@ -52,8 +52,9 @@ int info(const InfoArguments& arguments) {
         const auto source = make_source<Real>(config.data, data, "train");
         const Network<Real> network = build<Real>(model_spec(config, data), config.train.device);
         const TrainOptions options = train_options(config, source->windows());
+        const Index window = workload(network, *source, options).steps;  // refuses what train would refuse
         const ModelInfo all = info_of(network, source->batch() / options.micro_batches,
-                                      std::min(options.chunk, source->window()), options.shards);
+                                      std::min(options.chunk, window), options.shards);
         fmt::print("{}", arguments.json ? as_json(all) : as_text(all));
         return 0;
     });

@@ -55,7 +55,8 @@ OptimizerSpec optimizer_spec(Config& config) {
         spec.rule = AdagradSpec{c.rate_decay, c.initial_accumulator, epsilon(AdagradSpec{}.epsilon), c.weight_decay};
     else
         spec.rule = LambSpec{c.beta1, c.beta2, epsilon(LambSpec{}.epsilon), c.weight_decay};
-    if (c.weight_decay != 0.0 && !c.decay_biases) spec.groups = {{.patterns = {"*bias*"}, .weight_decay = 0.0}};
+    const bool biases = config.model.bias || config.model.layer_norm;
+    if (c.weight_decay != 0.0 && !c.decay_biases && biases) spec.groups = {{.patterns = {"*bias*"}, .weight_decay = 0.0}};
     return spec;
 }
 
@@ -70,19 +71,25 @@ RateSpec rate_spec(Config& config, Index windows) {
     spec.floor = r.floor;
     spec.warm_up = r.warm_up;
     spec.warm_up_from = r.warm_up_from;
+    const bool random = t.windows != "fixed";  // then an epoch has no fixed number of updates
     using enum RateSpec::Law;
     if (spec.law == cosine || spec.law == annealing || spec.law == one_cycle) {
-        const Index by_epochs = t.epochs * windows;
+        const Index by_epochs = random ? 0 : t.epochs * windows;
         if (r.length == 0)
             r.length = t.updates == 0 ? by_epochs : by_epochs == 0 ? t.updates : std::min(t.updates, by_epochs);
         if (r.length == 0)
             throw InvalidArgument(fmt::format(
-                "rate.law = \"{}\" needs rate.length, the updates until its end, for train.seconds alone do "
-                "not tell it",
-                r.law));
+                "rate.law = \"{}\" needs rate.length, the updates until its end, for {} alone do not tell it", r.law,
+                random ? "epochs of windows of random length" : "train.seconds"));
         spec.length = r.length;
     }
-    if ((spec.law == step || spec.law == RateSpec::Law::plateau) && r.period == 0) r.period = windows;
+    if ((spec.law == step || spec.law == RateSpec::Law::plateau) && r.period == 0) {
+        if (random)
+            throw InvalidArgument(fmt::format(
+                "rate.law = \"{}\" needs rate.period, for an epoch of windows of random length has no fixed number of updates",
+                r.law));
+        r.period = windows;
+    }
     if (spec.law == step) spec.period = r.period;
     if (r.factor > 0.0) spec.factor = r.factor;
     spec.one_cycle = {r.rise,        r.start_divisor,  r.end_divisor,   r.shape == "linear",
@@ -201,6 +208,7 @@ template std::unique_ptr<Source<float>> make_source(const Config::Data&, const D
 template std::unique_ptr<Source<double>> make_source(const Config::Data&, const Data&, std::string_view);
 
 ModelSpec model_spec(const Config& config, const Data& data) {
+
     const Config::Model& m = config.model;
     const auto head = [&](Index outputs, const std::string& tied = {}) {
         return DenseSpec{"head", recurrent_spec(m, 1).outputs(), outputs, m.bias, tied};
@@ -224,6 +232,9 @@ ModelSpec model_spec(const Config& config, const Data& data) {
     spec.layers.push_back(EmbeddingSpec{"embedding", tokens, m.embedding, {}});
     body(spec.layers, m.embedding);
     spec.layers.push_back(head(text ? tokens : tokens - 1, m.tied ? "embedding" : ""));
+    if (const auto& ignored = spec.loss.ignore_index; ignored && *ignored >= spec.outputs())
+        throw InvalidArgument(fmt::format("loss.ignore_index = {} has no effect: there are {} classes, from 0 on", *ignored,
+                                          spec.outputs()));
     return spec;
 }
 

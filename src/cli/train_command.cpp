@@ -41,14 +41,20 @@ private:
 /// The limits of a run: the first one reached ends it.
 struct Limits {
     Index updates = 0;     ///< 0: none
+    Index epochs = 0;      ///< 0: none, or said by updates
     double seconds = 0.0;  ///< 0: none
 
     Limits(const Config::Train& t, Index windows) : updates(t.updates), seconds(t.seconds) {
-        if (t.epochs > 0 && (updates == 0 || t.epochs * windows < updates)) updates = t.epochs * windows;
+        if (t.windows != "fixed")
+            epochs = t.epochs;
+        else if (t.epochs > 0 && (updates == 0 || t.epochs * windows < updates))
+            updates = t.epochs * windows;
     }
-    double done(Index update, double spent) const {
-        const double by_updates = updates > 0 ? static_cast<double>(update) / static_cast<double>(updates) : 0.0;
-        return std::min(1.0, std::max(by_updates, seconds > 0.0 ? spent / seconds : 0.0));
+    double done(Index update, Index epoch, double spent) const {
+        const auto share = [](double is, double limit) { return limit > 0.0 ? is / limit : 0.0; };
+        return std::min(1.0, std::max({share(static_cast<double>(update), static_cast<double>(updates)),
+                                       share(static_cast<double>(epoch), static_cast<double>(epochs)),
+                                       share(spent, seconds)}));
     }
 };
 
@@ -178,7 +184,7 @@ public:
 
     TrainReport train(const std::vector<std::string>& command, std::FILE* out) {
         const Index began = trainer_->updates();
-        const bool idle = limits_.done(began, seconds_before_) >= 1.0;  // the folder stays as it is
+        const bool idle = limits_.done(began, trainer_->epoch(), seconds_before_) >= 1.0;  // the folder stays as it is
         if (!idle) folder_.begin(config_, manifest_of(config_, data_, trainer_->plan(), command), began);
         Stopwatch watch(seconds_before_);
         Progress progress(out, config_.memory);
@@ -201,7 +207,7 @@ public:
         };
 
         if (!idle && rate_waits()) or_snapshot(report, watch, evaluate_now);
-        while (!interrupted() && limits_.done(trainer_->updates(), watch.seconds()) < 1.0) {
+        while (!interrupted() && limits_.done(trainer_->updates(), trainer_->epoch(), watch.seconds()) < 1.0) {
             watch.start();
             const UpdateReport update = or_snapshot(report, watch, [&] { return trainer_->update(); });
             watch.stop();
@@ -211,7 +217,7 @@ public:
             steps += static_cast<double>(update.steps * source_->batch());
             folder_.append(metrics_line(update, watch.seconds(), report.bits));
             const double spent = watch.seconds() - seconds_before_;
-            progress.show({update.update, limits_.done(update.update, watch.seconds()), watch.seconds(),
+            progress.show({update.update, limits_.done(update.update, trainer_->epoch(), watch.seconds()), watch.seconds(),
                            spent > 0.0 ? steps / spent : 0.0, update.loss, report.bits, trainer_->live()});
             if (is_due(every.eval_every) || rate_waits()) or_snapshot(report, watch, evaluate_now);
             if (is_due(every.snapshot_every)) saved = save(report, watch.seconds());

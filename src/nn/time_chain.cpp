@@ -83,6 +83,13 @@ void TimeChain<Real>::show(const Window<Real>& window) {
     if (network_->spec().learned_state() && !window.begins && !window.marks && !start_)
         throw InvalidArgument("this model's sequences start from learned states, but the window says of none that it "
                               "begins; set Window::begins or marks, or give a state to start from");
+    for (Index b = 0; window.begins && window.marks && b < batch_; ++b) {
+        Index t = 0;
+        while (t < window.steps && window.marks[t * batch_ + b] == Mark::filler) ++t;
+        if (t > 0 && t < window.steps && window.marks[t * batch_ + b] != Mark::first)
+            throw InvalidArgument("all sequences begin with the window, but sequence " + std::to_string(b) + " has filler before its step " +
+                                  std::to_string(t) + "; mark that step as the first");
+    }
     window_ = window;
     steps_ = window.steps;
     if (window.marks) {
@@ -262,7 +269,10 @@ void TimeChain<Real>::not_finite(Index link, const Real* carry_in) {
             tape.memory = memory.data();
             depth.record({l, l + 1}, flow, tape);
             Index t = 0;
-            while (t + 1 < at.steps && finite(losses.data() + t * batch_, batch_)) ++t;
+            const auto sound = [&](Index row) {
+                return finite(losses.data() + row * batch_, batch_) && (!at.weights || finite(at.weights + row * batch_, batch_));
+            };
+            while (t + 1 < at.steps && sound(t)) ++t;
             step = at.first + t;
         }
     }

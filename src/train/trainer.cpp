@@ -9,6 +9,7 @@
 #include "parallel.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -19,8 +20,8 @@ namespace {
 
 Index ceil_div(Index a, Index b) { return a < 1 ? 0 : 1 + (a - 1) / b; }
 
-/// A batch's share of what its losses are divided by under a mean; positions behind loss_from count, each by its weight.
-/// The shares of shards and micro-batches are added up; under `sum` the whole is 1.
+/// A batch's share of what a mean of its losses is divided by; positions behind loss_from count, each by its weight. The
+/// shares of shards and micro-batches are added up.
 template <class Real>
 double divisor(const ModelSpec& model, const Batch<Real>& batch) {
     const auto data = [](const auto& v) { return v.empty() ? nullptr : v.data(); };
@@ -31,7 +32,20 @@ double divisor(const ModelSpec& model, const Batch<Real>& batch) {
     all.weights = data(batch.weights);
     all.marks = data(batch.marks);
     all.loss_from = batch.loss_from;
-    return loss_divisor(model.loss, model.outputs(), all);
+    LossSpec mean = model.loss;
+    mean.reduction = LossSpec::Reduction::mean;
+    return loss_divisor(mean, model.outputs(), all);
+}
+
+bool is_mean(const ModelSpec& model) {
+    return model.loss.reduction == LossSpec::Reduction::mean;
+}
+
+/// Throws InvalidArgument for a sum of weights that is no number to divide by.
+void check_positions(double positions, Index window, const std::string& source) {
+    if (!(positions >= 0.0) || !std::isfinite(positions))
+        throw InvalidArgument("the weights of the positions of window " + std::to_string(window) + " of " + source + " add up to " +
+                              std::to_string(positions) + "; weights are finite and not negative");
 }
 
 /// Throws InvalidArgument, naming the shape wanted, if a source gave an array of another; one that is missing is the time
@@ -64,6 +78,18 @@ void check_whole(const ModelSpec& model, Index window, const std::string& source
     if (model.loss.at == LossSpec::At::last)
         throw InvalidArgument("a loss of last steps wants windows that hold whole sequences, but window " + std::to_string(window) + " of " +
                               source + " goes on in the next; take longer windows, or a loss of every step and weights that are 0 before the last");
+}
+
+/// Throws InvalidArgument for a model that reads whole sequences where a source cuts its own.
+template <class Real>
+void check_whole(const ModelSpec& model, const Source<Real>& source) {
+    if (model.segmentable() && model.loss.at == LossSpec::At::every) return;
+    if (source.divisible()) return;  // a window of a stream is what the user calls a sequence
+    for (Index w = 1; w < source.windows(); ++w)
+        if (!source.fresh(w))
+            throw InvalidArgument(std::string(model.segmentable() ? "a loss of last steps" : "a bidirectional layer") +
+                                  " reads whole sequences, but window " + std::to_string(w) + " of " + source.name() +
+                                  " goes on with those of the one before; take windows as long as the longest sequence");
 }
 
 template <class Real>
@@ -133,6 +159,12 @@ void check(const Network<Real>& network, const Source<Real>& source, const Train
             throw InvalidArgument("a bidirectional layer is not cut in time: chunk must be at least the window's " + std::to_string(steps) +
                                   " steps, got " + std::to_string(o.chunk));
     }
+    check_whole(network.spec(), source);
+    if (o.form == TrainOptions::LookBack::once)
+        for (Index w = 1; w < source.windows(); ++w)
+            if (source.fresh(w))
+                throw InvalidArgument("the form `once` keeps the parameters of one run of sequences, but window " + std::to_string(w) + " of " +
+                                      source.name() + " begins others; take the form recompute, or a batch that holds all sequences");
     if (o.form == TrainOptions::LookBack::once && network.spec().random())
         throw InvalidArgument("the form `once` keeps each step's first run, but dropout has other masks in every window; take the form "
                               "recompute, or no dropout");
@@ -307,7 +339,7 @@ void Trainer<Real>::sweep(Shard& shard, const WindowCut& cut, double scale) {
         const Batch<Real>& batch = shard.batches[m];
         Window<Real> window = window_of(batch);
         window.scale = scale;
-        window.begins = network_->spec().learned_state() && (!options_.carry || fresh());
+        window.begins = network_->spec().learned_state() && (!options_.carry || batch.first == 0);
         window.seed = window_seed(options_.seed, updates_);
         window.sequence = cuts.sequences(static_cast<Index>(m), shard.number).first;
         window.factors = cut.factors;
@@ -356,15 +388,19 @@ UpdateReport Trainer<Real>::update() {
     });
     double positions = 0.0;
     for (const auto& shard : shards_) positions += shard->divisor;
-    if (network_->spec().loss.reduction != LossSpec::Reduction::mean) positions = 1.0;
-    if (!(positions > 0.0))
-        throw InvalidArgument("window " + std::to_string(updates_) + " of " + source_->name() +
-                              " has no position with a loss: a mean over nothing; is everything ignored or weighted by 0?");
-
-    // artbp: the sum of the gradients of all windows is unbiased, so each is divided by the same number.
-    const double share = random_windows() ? static_cast<double>(cut.steps) / static_cast<double>(source_->window()) : 1.0;
-    const bool unbiased = options_.windows.law == WindowSpec::Law::artbp && network_->spec().loss.reduction == LossSpec::Reduction::mean;
-    over_shards([&](Shard& shard) { sweep(shard, cut, (unbiased ? share : 1.0) / positions); });
+    check_positions(positions, updates_, source_->name());
+    const bool mean = is_mean(network_->spec()), counts = positions > 0.0;
+    if (!counts && ++silent_ >= source_->windows())
+        throw NumericError("the last " + std::to_string(silent_) + " windows of " + source_->name() +
+                           " have no position with a loss, so that nothing is learnt; is everything ignored or weighted by 0?");
+    if (counts) silent_ = 0;
+    const double divisor = mean && counts ? positions : 1.0;
+    // artbp: the sum of the gradients of all windows is unbiased, so each is divided by the same number: the positions of
+    // a window of mean length.
+    const double window = static_cast<double>(source_->window());
+    const double constant = window * static_cast<double>(source_->batch() * std::max<Index>(1, network_->spec().targets()));
+    const bool unbiased = mean && options_.windows.law == WindowSpec::Law::artbp;
+    over_shards([&](Shard& shard) { sweep(shard, cut, 1.0 / (unbiased ? constant : divisor)); });
 
     UpdateReport report;
     const Batch<Real>& seen = shards_.front()->batches.front();
@@ -375,7 +411,7 @@ UpdateReport Trainer<Real>::update() {
     double sum = 0.0;
     for (Index m = 0; m < cuts.micro_batches; ++m)
         for (const auto& shard : shards_) sum += shard->losses[static_cast<std::size_t>(m)];
-    report.loss = sum / positions;
+    report.loss = sum / divisor;
     for (const auto& shard : shards_) report.counts += shard->counts;
 
     Buffer<Real>& gradients = shards_.front()->gradients;
@@ -383,7 +419,7 @@ UpdateReport Trainer<Real>::update() {
         for (Index k = 0; k < gradients.size(); ++k) gradients[k] += shards_[s]->gradients[k];
     report.gradient_norm = clip(options_.clip, network_->parameters(), gradients.span());
     report.rate = options_.rate.at(updates_, plateau_);
-    if (options_.windows.law == WindowSpec::Law::normal) report.rate *= share;
+    if (options_.windows.law == WindowSpec::Law::normal) report.rate *= static_cast<double>(cut.steps) / window;
 
     if (const Index kept = versions_kept(*source_, options_) - 1; kept > 0) {
         if (static_cast<Index>(older_.size()) < kept)
@@ -394,7 +430,8 @@ UpdateReport Trainer<Real>::update() {
             older_.back() = parameters_;
         }
     }
-    optimizer_.step(parameters_.span(), gradients.span(), report.rate, options_.rate.momentum_at(updates_));
+    // A window without a loss carries the state on and changes nothing else.
+    if (counts) optimizer_.step(parameters_.span(), gradients.span(), report.rate, options_.rate.momentum_at(updates_));
     for (const auto& shard : shards_)
         for (std::size_t m = 0; m < shard->starts.size(); ++m) swap(shard->starts[m], shard->nexts[m]);
     ++updates_;
@@ -535,6 +572,7 @@ Evaluation evaluate(const Network<Real>& network, std::span<const Real> paramete
     if (static_cast<Index>(parameters.size()) != network.parameters().size())
         throw InvalidArgument("evaluate wants " + std::to_string(network.parameters().size()) + " parameters, got " +
                               std::to_string(parameters.size()));
+    check_whole(network.spec(), source);
     if (carry && !network.spec().segmentable())
         throw InvalidArgument("a bidirectional layer reads whole sequences, so no state goes on to a next window; set carry to false");
     using State = typename TimeChain<Real>::State;
@@ -570,7 +608,7 @@ Evaluation evaluate(const Network<Real>& network, std::span<const Real> paramete
                 part.chain.start_from(part.start);
             Window<Real> window = window_of(part.data);
             window.training = false;
-            window.begins = network.spec().learned_state() && (!carry || source.fresh(w));
+            window.begins = network.spec().learned_state() && (!carry || window.first == 0);
             part.chain.show(window);
             const Index links = *part.chain.length();
             if (links != std::exchange(part.links, links)) {
@@ -585,9 +623,11 @@ Evaluation evaluate(const Network<Real>& network, std::span<const Real> paramete
         for (const auto& part : parts) sum += part->chain.loss();
         for (const auto& part : parts) total.positions += part->divisor;
     }
-    if (network.spec().loss.reduction != LossSpec::Reduction::mean) total.positions = 1.0;
+    check_positions(total.positions, source.windows() - 1, source.name());
+    if (is_mean(network.spec()) && total.positions == 0.0)
+        throw NumericError(source.name() + " has no position with a loss: a mean over nothing; is everything ignored or weighted by 0?");
     total.windows = source.windows();
-    total.loss = sum / total.positions;
+    total.loss = is_mean(network.spec()) ? sum / total.positions : sum;
     return total;
 }
 

@@ -455,6 +455,25 @@ BOOST_AUTO_TEST_CASE(cells_dropout_and_windows) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(epochs_of_random_windows) {
+    const Place place(small_config("epochs = 2"));
+    int number = 0;
+    for (const std::vector<std::string>& settings :
+         {std::vector<std::string>{"train.windows=normal", "train.window_half=1", "train.window_deviation=0",
+                                   "train.window_shortest=2"},
+          {"train.windows=artbp", "train.chunk=1"}}) {
+        std::vector<std::string> all = settings;
+        all.insert(all.end(), {"model.bias=false", "optimizer.weight_decay=0.1"});
+        const std::string run = "epochs" + std::to_string(number++);
+        BOOST_CHECK_EQUAL(place.train(run, all, {"--json"}).json().at("epochs").get<int>(), 2);
+        const auto firsts = column<int>(updates(place.path() / run), "first");
+        BOOST_CHECK_EQUAL(std::count(firsts.begin(), firsts.end(), 0), 2);
+    }
+    const Answer answer = run_program({"train", "config.toml", "--out", "none", "--set", "train.windows=normal", "--set", "rate.law=cosine"}, place.path());
+    BOOST_CHECK_EQUAL(answer.code, 2);
+    BOOST_TEST(answer.err.find("rate.length") != std::string::npos, answer.err);
+}
+
 BOOST_AUTO_TEST_CASE(model_keys_without_effect_are_refused) {
     const Place place;
     const auto refused = [&](const std::vector<std::string>& settings, const char* words) {
@@ -479,6 +498,8 @@ BOOST_AUTO_TEST_CASE(model_keys_without_effect_are_refused) {
     refused({"model.heads=2"}, "heads must divide hidden");
     refused({"model.weights=none.safetensors"}, "none.safetensors");
     refused({"model.cell=gru2"}, "model.cell");
+    refused({"loss.ignore_index=999"}, "there are");
+    refused({"train.windows=artbp", "train.chunk=1", "rate.law=step", "rate.factor=0.5"}, "rate.period");
 }
 
 BOOST_AUTO_TEST_CASE(info_lists_layers) {
@@ -497,6 +518,7 @@ BOOST_AUTO_TEST_CASE(info_lists_layers) {
     const json plan = run_program({"plan", "config.toml", "--json"}, place.path()).json();
     BOOST_TEST(plan.contains("candidates"));
     BOOST_CHECK_EQUAL(run_program({"info", "none.toml"}, place.path()).code, 2);
+    BOOST_CHECK_EQUAL(run_program({"info", "config.toml", "--set", "train.micro_batches=64"}, place.path()).code, 2);
 }
 
 BOOST_AUTO_TEST_CASE(weights_go_out_and_in) {

@@ -110,11 +110,14 @@ BOOST_AUTO_TEST_CASE(windows_that_go_on_have_no_last_steps) {
     batches.window = 3;
     const SequenceSource<double> source(made({7, 5}, false), batches);
     const Network<double> network = build<double>(model(LossSpec::At::last));
-    TrainOptions o = options();
-    Trainer<double> t(network, source, o);
-    const std::string words = "window 0 of sequences goes on in the next";
-    refused([&] { t.update(); }, words);
-    refused([&] { evaluate<double>(network, t.parameters(), source, 3); }, words);
+    const std::vector<double> parameters(static_cast<std::size_t>(network.parameters().size()), 0.1);
+    const std::string words = "a loss of last steps reads whole sequences, but window 1 of sequences goes on";
+    for (const bool carry : {true, false}) {
+        TrainOptions o = options();
+        o.carry = carry;
+        refused([&] { Trainer<double>(network, source, o); }, words);
+        refused([&] { evaluate<double>(network, parameters, source, 3, 0, 1, carry); }, words);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(g46_targets_of_another_shape_are_refused) {

@@ -307,6 +307,114 @@ BOOST_AUTO_TEST_CASE(G01_recomputed_dropout_draws_the_same_masks) {
     }
 }
 
+/// The forward losses do not depend on how far the gradient looks back, also where a window begins at the beginning again
+/// and the sequences start from learned states; and their gradient is then not 0.
+BOOST_AUTO_TEST_CASE(learned_states_begin_again_where_a_window_looks_back_to_the_beginning) {
+    const test::Scratch scratch;
+    const auto path = scratch.path() / "text";
+    {
+        std::ofstream out(path, std::ios::binary);
+        const Random random(3, 2);
+        for (std::uint64_t k = 0; k < 200; ++k) out.put(static_cast<char>('a' + random.below(5, 0, k)));
+    }
+    const auto text = std::make_shared<const ByteText>(path);
+    const TextSource<double> source(text, Range{0, text->size()}, Vocabulary(text->bytes()), 2, 8);
+    ModelSpec m;
+    RecurrentSpec rnn{"rnn", 4, 6, 1, true};
+    rnn.learned_state = true;
+    m.layers = {EmbeddingSpec{"embedding", 5, 4, std::nullopt}, rnn, DenseSpec{"head", 6, 5, true}};
+    const Network<double> network = build<double>(m);
+    std::vector<std::vector<double>> losses;
+    for (const Index look_back : {0, 4, 8, 16}) {
+        TrainOptions o = options();
+        o.look_back = look_back;
+        o.rate.peak = 1e-300;
+        Trainer<double> trainer(network, source, o);
+        const ParameterView& h0 = network.parameters().find("rnn.h0_l0");
+        for (Index k = 0; k < h0.size(); ++k) trainer.parameters()[static_cast<std::size_t>(h0.offset + k)] = 0.7 - 0.3 * static_cast<double>(k);
+        losses.emplace_back();
+        for (int update = 0; update < 5; ++update) {
+            losses.back().push_back(trainer.update().loss);
+            const bool reaches = update * 8 - look_back <= 0;
+            BOOST_TEST((trainer.gradients()[static_cast<std::size_t>(h0.offset)] != 0.0) == reaches);
+        }
+    }
+    for (const auto& each : losses) BOOST_TEST(worst(each, losses.front()) < 1e-14);
+}
+
+/// Windows in which everything is ignored carry the state on and change nothing else; an epoch of them ends the run.
+BOOST_AUTO_TEST_CASE(windows_without_a_loss_change_no_parameter) {
+    Sequences<double> set = made({4, 4, 4, 4});
+    set.weights.assign(16, 1.0);
+    std::fill_n(set.weights.begin() + 4, 8, 0.0);  // the sequences 1 and 2
+    const Network<double> network = build<double>(model());
+    const SequenceSource<double> source(set, {1, 0});
+    Trainer<double> trainer(network, source, options());
+    trainer.update();
+    const std::vector<double> before(trainer.parameters().begin(), trainer.parameters().end());
+    for (int k = 0; k < 2; ++k) {
+        const UpdateReport report = trainer.update();
+        BOOST_TEST(report.positions == 0.0);
+        BOOST_TEST(report.loss == 0.0);
+        BOOST_TEST(same_bits<double>(trainer.parameters(), before));
+    }
+    BOOST_TEST(trainer.update().positions == 8.0);
+    BOOST_TEST(!same_bits<double>(trainer.parameters(), before));
+    set.weights.assign(16, 0.0);
+    const SequenceSource<double> silent(set, {1, 0});
+    Trainer<double> nothing(network, silent, options());
+    for (int k = 0; k < 3; ++k) nothing.update();
+    BOOST_CHECK_THROW(nothing.update(), NumericError);
+    BOOST_CHECK_THROW(evaluate<double>(network, before, silent, 4), NumericError);
+    set.weights[3] = std::numeric_limits<double>::quiet_NaN();
+    const SequenceSource<double> poisoned(set, {1, 0});
+    BOOST_CHECK_THROW(evaluate<double>(network, before, poisoned, 4), NumericError);
+    Trainer<double> bad(network, poisoned, options());
+    BOOST_CHECK_THROW(bad.update(), InvalidArgument);
+}
+
+/// Under artbp all windows are divided by the same number, also where a mean counts few of their positions: the gradient
+/// of the head's bias, which no truncation touches, adds up over an epoch to that of the whole stream.
+BOOST_AUTO_TEST_CASE(artbp_divides_all_windows_by_the_same_number) {
+    const test::Scratch scratch;
+    const auto path = scratch.path() / "text";
+    {
+        std::ofstream out(path, std::ios::binary);
+        const Random random(3, 3);
+        for (std::uint64_t k = 0; k < 401; ++k) out.put(static_cast<char>('a' + (k < 150 ? random.below(2, 0, k) : random.below(5, 0, k))));
+    }
+    const auto text = std::make_shared<const ByteText>(path);
+    const TextSource<double> source(text, Range{0, text->size()}, Vocabulary(text->bytes()), 2, 10);
+    const TextSource<double> at_once(text, Range{0, text->size()}, Vocabulary(text->bytes()), 2, 200);
+    ModelSpec m;
+    m.layers = {EmbeddingSpec{"embedding", 5, 4, std::nullopt}, RecurrentSpec{"rnn", 4, 6, 1, true}, DenseSpec{"head", 6, 5, true}};
+    m.loss.ignore_index = 0;
+    m.loss.class_weights = {1.0, 0.5, 2.0, 1.5, 0.25};
+    const Network<double> network = build<double>(m);
+    TrainOptions o = options();
+    o.chunk = 1;
+    o.rate.peak = 1e-300;
+    const ParameterView& bias = network.parameters().find("head.bias");
+    const auto of = [&](const Trainer<double>& trainer, double factor) {
+        std::vector<double> part;
+        for (Index k = 0; k < bias.size(); ++k) part.push_back(factor * trainer.gradients()[static_cast<std::size_t>(bias.offset + k)]);
+        return part;
+    };
+    Trainer<double> whole(network, at_once, o);
+    const double counted = whole.update().positions;
+    const std::vector<double> wanted = of(whole, counted);
+    o.windows.law = WindowSpec::Law::artbp;
+    Trainer<double> parts(network, source, o);
+    std::vector<double> sum(5, 0.0);
+    while (parts.epoch() < 1) {
+        parts.update();
+        const std::vector<double> part = of(parts, 10.0 * 2.0);
+        for (std::size_t k = 0; k < 5; ++k) sum[k] += part[k];
+    }
+    BOOST_TEST(worst(sum, wanted) < 1e-11);
+    BOOST_TEST(std::abs(wanted[0]) > 1.0);
+}
+
 /// Windows of random length go on where they stopped; another law of them is refused.
 BOOST_AUTO_TEST_CASE(random_windows_resume_with_the_same_bits) {
     const test::Scratch scratch;
@@ -384,11 +492,30 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused_in_words) {
         BOOST_CHECK_THROW(evaluate<double>(network, parameters, source, 11), InvalidArgument);               // carry
         BOOST_CHECK_THROW(evaluate<double>(network, parameters, source, 3, 0, 1, false), InvalidArgument);  // cut
         BOOST_TEST(std::isfinite(evaluate<double>(network, parameters, source, 11, 0, 1, false).loss));
+        const SequenceSource<double> cut(made(lengths), {4, 5});
+        BOOST_CHECK_THROW(evaluate<double>(network, parameters, cut, 11, 0, 1, false), InvalidArgument);
     }
+    // Windows that cut sequences: a loss of last steps and both directions want whole ones, `once` one run of them.
+    ModelSpec last = model();
+    last.loss.at = LossSpec::At::last;
+    const auto alone_each = [](TrainOptions& o) {
+        o.carry = false;
+        o.chunk = 4;
+    };
+    BOOST_TEST(refused(last, {4, 4}, alone_each, "goes on with those of the one before"));
+    BOOST_TEST(refused(both, {4, 4}, alone_each, "goes on with those of the one before"));
+    BOOST_TEST(refused(
+        model(), {4, 4},
+        [](TrainOptions& o) {
+            o.look_back = 4;
+            o.chunk = 4;
+            o.form = TrainOptions::LookBack::once;
+        },
+        "begins others"));
     ModelSpec dropping = model();
     std::get<RecurrentSpec>(dropping.layers[0]).dropout = 0.5;
     BOOST_TEST(refused(
-        dropping, {4, 4},
+        dropping, {10, 4},
         [](TrainOptions& o) {
             o.look_back = 4;
             o.form = TrainOptions::LookBack::once;

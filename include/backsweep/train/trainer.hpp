@@ -55,7 +55,7 @@ struct UpdateReport {
     Index update = 0;            ///< its number, from 1
     Index first = 0, steps = 0;  ///< the steps of the sequences whose losses it counts
     double loss = 0.0;           ///< as the reduction says, over these steps
-    double positions = 0.0;      ///< what a mean was divided by
+    double positions = 0.0;      ///< what a mean is divided by; 0: nothing had a loss, and no parameter changed
     double gradient_norm = 0.0;  ///< before clipping
     double rate = 0.0;
     Counts counts;               ///< of all shards and micro-batches
@@ -138,6 +138,7 @@ private:
     std::vector<std::unique_ptr<Shard>> shards_;
     Index updates_ = 0;
     Index epoch_ = 0;
+    Index silent_ = 0;    // windows since the last that had a loss
     Index position_ = 0;  // windows of random length: the next one's first step
     Counts counts_;
 };

@@ -78,7 +78,7 @@ bool feasible(const MultistageOptions& options) {
 
 /// Legal, at the predicted counts and cost.
 Play check(const MultistageOptions& options) {
-    const Play play = play_levels(options);
+    const LevelPlay play = play_levels(options);
     const MultistageCounts counts = multistage_counts(options);
     BOOST_CHECK(same_price(play.cost, counts.cost));
     BOOST_CHECK_EQUAL(counts.cost, multistage_cost(options));
@@ -88,15 +88,34 @@ Play check(const MultistageOptions& options) {
     BOOST_CHECK_EQUAL(play.drops + play.moves + play.stows, 0);
     BOOST_CHECK_EQUAL(play.takes, play.saves);
     for (std::size_t k = 0; k < options.levels.size(); ++k) {
-        const auto tier = static_cast<std::size_t>(options.levels[k].tier);
-        BOOST_CHECK_EQUAL(play.writes[tier], counts.writes[k]);
-        BOOST_CHECK_EQUAL(play.reads[tier], counts.reads[k]);
+        BOOST_CHECK_EQUAL(play.level_writes[k], counts.writes[k]);
+        BOOST_CHECK_EQUAL(play.level_reads[k], counts.reads[k]);
         BOOST_CHECK(counts.reads[k] >= counts.writes[k]);
     }
     return play;
 }
 
 }  // namespace
+
+/// There may be more levels than tiers; two of one price are as good as one with the slots of both.
+BOOST_AUTO_TEST_CASE(levels_share_tiers) {
+    for (const Index steps : {1, 2, 7, 23, 40})
+        for (const Index slots : {1, 2, 3}) {
+            MultistageOptions three;
+            three.steps = steps;
+            three.advance = 1.25;
+            three.reverse = 2.0;
+            three.levels = {
+                {Tier::ram, 2 * slots, 0.0, 0.0}, {Tier::disk, 2, 1.5, 1.0}, {Tier::disk, 2 * slots, 4.0, 2.5}};
+            MultistageOptions six = three;
+            six.levels = {{Tier::device, slots, 0.0, 0.0}, {Tier::pinned, slots, 0.0, 0.0},
+                          {Tier::disk, 1, 1.5, 1.0},       {Tier::disk, 1, 1.5, 1.0},
+                          {Tier::disk, slots, 4.0, 2.5},   {Tier::disk, slots, 4.0, 2.5}};
+            const Play play = check(six);
+            BOOST_CHECK(same_price(play.cost, multistage_cost(three)));
+            check(three);
+        }
+}
 
 BOOST_AUTO_TEST_CASE(three_links_with_a_slot_in_ram_and_one_on_disk) {
     BOOST_CHECK_EQUAL(text_of(by_next(*multistage(options_of(3, {{Tier::ram, 1}, {Tier::disk, 1, 0.25, 0.25}})))),

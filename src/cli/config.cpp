@@ -2,7 +2,11 @@
 #include "cli/config.hpp"
 
 #include "backsweep/base/error.hpp"
+#include "backsweep/nn/blocks.hpp"
 #include "backsweep/nn/network.hpp"
+#include "backsweep/train/spec_toml.hpp"
+#include "base/nearest.hpp"
+#include "train/toml_text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -57,6 +61,9 @@ Domain percents() {
 }
 Domain weights() {
     return {.kind = Domain::Kind::weights};
+}
+Domain layers() {
+    return {.kind = Domain::Kind::layers, .least = 1.0, .most = most_layers};
 }
 Domain one_of(std::vector<std::string> choices) {
     return {.kind = Domain::Kind::choice, .choices = std::move(choices)};
@@ -116,20 +123,65 @@ const char* only_normal(C c) {
 const char* only_artbp(C c) {
     return c.train.windows == "artbp" ? nullptr : "only train.windows = \"artbp\" has it";
 }
+const char* not_listed(C c) {
+    return c.model.kind != "layers" ? nullptr : "each of [[model.layers]] says such things itself";
+}
+const char* with_embedding(C c) {
+    if (const char* why = with_tokens(c)) return why;
+    return c.model.recurrent() ? nullptr : "tokens of this model.kind have model.hidden features, or [[model.layers]] says it";
+}
+const char* recurrent(C c) {
+    if (const char* why = not_listed(c)) return why;
+    return c.model.recurrent() ? nullptr : "only model.kind = \"lstm\", \"gru\", \"rnn_tanh\" and \"rnn_relu\" have it";
+}
 const char* only_lstm(C c) {
-    return c.model.cell == "lstm" ? nullptr : "only model.cell = \"lstm\" has it";
+    return c.model.kind == "lstm" ? nullptr : "only model.kind = \"lstm\" has it";
 }
 const char* only_gated(C c) {
-    return c.model.cell == "lstm" || c.model.cell == "gru" ? nullptr : "only model.cell = \"lstm\" and \"gru\" have it";
+    return c.model.kind == "lstm" || c.model.kind == "gru" ? nullptr : "only model.kind = \"lstm\" and \"gru\" have it";
+}
+const char* with_inner(C c) {
+    return c.model.kind == "sha_rnn" || c.model.kind == "transformer_xl"
+               ? nullptr
+               : "only model.kind = \"sha_rnn\" and \"transformer_xl\" have it";
+}
+const char* with_attention(C c) {
+    if (const char* why = with_inner(c)) return why;
+    return c.model.attends() ? nullptr : "model.attention_layer is 0: no layer attends";
+}
+const char* with_memory(C c) {
+    if (const char* why = with_attention(c)) return why;
+    return c.model.memory > 0 ? nullptr : "model.memory is 0";
+}
+const char* with_heads(C c) {
+    if (const char* why = not_listed(c)) return why;
+    return c.model.recurrent() ? nullptr : with_attention(c);
+}
+const char* only_sha_rnn(C c) {
+    return c.model.kind == "sha_rnn" ? nullptr : "only model.kind = \"sha_rnn\" has it";
+}
+const char* only_transformer_xl(C c) {
+    return c.model.kind == "transformer_xl" ? nullptr : "only model.kind = \"transformer_xl\" has it";
 }
 const char* with_layers(C c) {
-    return c.model.layers > 1 ? nullptr : "it lies between model.layers, and there is one; model.output_dropout lies behind";
+    if (const char* why = not_listed(c)) return why;
+    return !c.model.recurrent() || c.model.layers.count > 1
+               ? nullptr
+               : "it lies between model.layers, and there is one; model.output_dropout lies behind";
+}
+const char* with_tied(C c) {
+    if (const char* why = not_listed(c)) return why;
+    return with_tokens(c);
 }
 const char* with_weights(C c) {
     return !c.model.weights.empty() ? nullptr : "there is no model.weights";
 }
 const char* with_dropout(C c) {
-    return c.model.dropout + c.model.input_dropout + c.model.output_dropout > 0.0 ? nullptr : "there is no dropout";
+    if (const char* why = not_listed(c)) return why;
+    const double between = c.model.recurrent() ? c.model.dropout : 0.0;
+    return between + c.model.input_dropout + c.model.output_dropout > 0.0
+               ? nullptr
+               : "there is no dropout between recurrent layers, of the input or of the output";
 }
 const char* only_sgd(C c) {
     return c.optimizer.kind == "sgd" ? nullptr : "only optimizer.kind = \"sgd\" has it";
@@ -259,39 +311,64 @@ std::vector<Key> make_table() {
          "windows that are called an epoch", only_made},
         {"data.seed", [](Config& c) -> F { return &c.data.seed; }, at_least(0), "of the made sequences", only_made},
 
-        {"model.cell", [](Config& c) -> F { return &c.model.cell; }, one_of({"lstm", "gru", "rnn_tanh", "rnn_relu"}),
-         "kind of the recurrent layers"},
+        {"model.kind", [](Config& c) -> F { return &c.model.kind; },
+         one_of({"lstm", "gru", "rnn_tanh", "rnn_relu", "sha_rnn", "transformer_xl", "layers"}),
+         "a stack of one kind of cell, a model with attention, or the list [[model.layers]]"},
         {"model.embedding", [](Config& c) -> F { return &c.model.embedding; }, between(1, most_wide),
-         "features of a token", with_tokens},
+         "features of a token", with_embedding},
         {"model.hidden", [](Config& c) -> F { return &c.model.hidden; }, between(1, most_wide),
-         "features of each recurrent layer"},
-        {"model.layers", [](Config& c) -> F { return &c.model.layers; }, between(1, most_layers),
-         "stacked recurrent layers"},
-        {"model.bias", [](Config& c) -> F { return &c.model.bias; }, flag(), "whether recurrent layers and head have biases"},
+         "features of each layer", not_listed},
+        {"model.layers", [](Config& c) -> F { return &c.model.layers; }, layers(), "stacked layers, or the layers themselves"},
+        {"model.bias", [](Config& c) -> F { return &c.model.bias; }, flag(),
+         "whether recurrent layers and head have biases", recurrent},
         {"model.projection", [](Config& c) -> F { return &c.model.projection; }, between(0, most_wide),
          "features of the LSTM's output, less than model.hidden; 0: as many as that", only_lstm},
         {"model.heads", [](Config& c) -> F { return &c.model.heads; }, between(1, most_wide),
-         "parts of the state, each fed back to itself alone; divides model.hidden"},
+         "of attention; of a cell parts of the state, each fed back to itself alone. Divides model.hidden", with_heads},
+        {"model.head_features", [](Config& c) -> F { return &c.model.head_features; }, between(0, most_wide),
+         "of each head; 0: model.hidden / model.heads", only_transformer_xl},
+        {"model.inner", [](Config& c) -> F { return &c.model.inner; }, between(0, most_wide),
+         "features within the feed-forward half of a block, or of its boom layer, a multiple of model.hidden; 0: 4 "
+         "model.hidden",
+         with_inner},
+        {"model.attention_layer", [](Config& c) -> F { return &c.model.attention_layer; }, between(0, most_layers),
+         "the layer that has the single head, from 1 on; 0: none; not given: the last but one, of a single layer it",
+         only_sha_rnn},
+        {"model.memory", [](Config& c) -> F { return &c.model.memory; }, between(0, most_steps),
+         "steps before a link's own that attention sees", with_attention},
+        {"model.detached", [](Config& c) -> F { return &c.model.detached; }, flag(),
+         "no gradient goes through the memory: bits and gradients then depend on train.chunk", with_memory},
+        {"model.window", [](Config& c) -> F { return &c.model.window; }, between(0, most_steps),
+         "steps that attention sees, the present one included, more than model.memory; 0: no limit", with_attention},
+        {"model.positions", [](Config& c) -> F { return &c.model.positions; }, one_of({"none", "alibi", "rotary", "relative"}),
+         "of attention; not given: relative with model.kind = \"transformer_xl\", none with \"sha_rnn\"", with_attention},
+        {"model.save", [](Config& c) -> F { return &c.model.save; }, one_of(save_policies()),
+         "what the tape keeps of attention: query, key, value and output, the output, or nothing; the rest is made again",
+         with_attention},
         {"model.layer_norm", [](Config& c) -> F { return &c.model.layer_norm; }, flag(),
          "layer normalisation within the cell", only_gated},
         {"model.learned_state", [](Config& c) -> F { return &c.model.learned_state; }, flag(),
-         "whether sequences start from parameters instead of zero"},
+         "whether sequences start from parameters instead of zero", recurrent},
         {"model.start", [](Config& c) -> F { return &c.model.start; }, one_of({"uniform", "orthogonal", "identity"}),
-         "of the recurrent weights; identity with model.cell = \"rnn_relu\" is the IRNN"},
+         "of the recurrent weights; identity with model.kind = \"rnn_relu\" is the IRNN", recurrent},
         {"model.forget_bias", [](Config& c) -> F { return &c.model.forget_bias; }, between(-100.0, 100.0),
          "start of the forget gate's bias; not given: as the others", only_lstm},
-        {"model.dropout", [](Config& c) -> F { return &c.model.dropout; }, fraction(), "between recurrent layers",
-         with_layers},
+        {"model.dropout", [](Config& c) -> F { return &c.model.dropout; }, fraction(),
+         "between recurrent layers; of models with attention within every block", with_layers},
+        {"model.attention_dropout", [](Config& c) -> F { return &c.model.attention_dropout; }, fraction(),
+         "of attention's mixing weights", with_attention},
         {"model.input_dropout", [](Config& c) -> F { return &c.model.input_dropout; }, fraction(),
-         "of what the first recurrent layer reads"},
+         "of what the first layer reads", not_listed},
         {"model.output_dropout", [](Config& c) -> F { return &c.model.output_dropout; }, fraction(),
-         "of what the head reads"},
+         "of what the head reads", not_listed},
         {"model.locked", [](Config& c) -> F { return &c.model.locked; }, flag(),
-         "one dropout mask for all steps of a window", with_dropout},
+         "one mask for all steps of a window, of dropout between recurrent layers, of the input and of the output",
+         with_dropout},
         {"model.weight_drop", [](Config& c) -> F { return &c.model.weight_drop; }, fraction(),
-         "dropout of recurrent weights, one mask a window"},
+         "dropout of recurrent weights, one mask a window", recurrent},
         {"model.tied", [](Config& c) -> F { return &c.model.tied; }, flag(),
-         "the head's weights are the embedding's; wants model.embedding features of the last layer", with_tokens},
+         "the head's weights are the embedding's; a stack of cells then needs model.embedding features of its last layer",
+         with_tied},
 
         {"model.weights", [](Config& c) -> F { return &c.model.weights; }, path(),
          "`.safetensors` that the parameters start from, such as a state_dict of PyTorch or what `backsweep export` wrote"},
@@ -494,18 +571,6 @@ const Key* find_key(std::string_view name) {
     return found == all.end() ? nullptr : &*found;
 }
 
-std::size_t edits(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j)
-            diagonal = std::exchange(
-                row[j], std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u)}));
-    }
-    return row[b.size()];
-}
-
 std::vector<std::string_view> split_at(std::string_view text, char at) {
     std::vector<std::string_view> parts;
     for (std::size_t end = 0; end != std::string_view::npos; text.remove_prefix(std::min(text.size(), end + 1))) {
@@ -522,23 +587,6 @@ std::pair<std::string_view, std::string_view> table_and_leaf(std::string_view na
                                          : std::pair{name.substr(0, dot), name.substr(dot + 1)};
 }
 
-std::string toml_string(std::string_view text) {
-    std::string out = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') out += '\\';
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-            out += fmt::format("\\u{:04x}", static_cast<int>(c));
-        else
-            out += c;
-    }
-    return out + '"';
-}
-
-std::string real(double x) {
-    std::string out = fmt::format("{}", x);
-    return out.find_first_of(".en") == std::string::npos ? out + ".0" : out;
-}
-
 /// For reading only.
 Field field_of(const Key& key, const Config& config) {
     return key.field(const_cast<Config&>(config));
@@ -551,16 +599,19 @@ Field field_of(const Key& key, const Config& config) {
 /// Refuses what no machine holds, so that no count of bytes overflows.
 void check_extent(const Config& c) {
     const auto real = [](Index x) { return static_cast<double>(x); };
+    const Index layers = c.model.layers.count;
     const double steps = c.data.kind == "copy" ? real(c.data.delay) + 2.0 * real(c.data.length) : real(c.data.window),
-                 features =
-                     real(c.model.layers) * real(c.model.hidden) + real(c.model.embedding) + real(c.data.symbols);
-    const double activations = real(c.data.batch) * (steps + real(c.train.look_back) + real(c.train.chunk)) * features,
+                 features = real(layers) * (real(c.model.hidden) + real(c.model.inner)) + real(c.model.embedding) +
+                            real(c.data.symbols),
+                 memory = c.model.attends() ? real(c.model.memory) : 0.0;
+    const double activations =
+                     real(c.data.batch) * (steps + memory + real(c.train.look_back) + real(c.train.chunk)) * features,
                  weights = features * (real(c.model.hidden) + real(c.model.embedding));
     if (std::max(activations, weights) > 1e15)
         throw InvalidArgument(fmt::format(
             "data.batch = {}, windows of {:.0f} steps (train.look_back = {}, train.chunk = {}), model.hidden = {}, "
             "model.layers = {} and model.embedding = {} together are more than 1e15 numbers; make some of them smaller",
-            c.data.batch, steps, c.train.look_back, c.train.chunk, c.model.hidden, c.model.layers, c.model.embedding));
+            c.data.batch, steps, c.train.look_back, c.train.chunk, c.model.hidden, layers, c.model.embedding));
 }
 
 /// Writes the value into the field, or says why it cannot.
@@ -613,7 +664,22 @@ void assign(const Key& key, Config& config, const Given& given) {
             (list->size() != 3 || !((*list)[0] > 0.0) || std::abs(sum - 100.0) > 1e-9))
             wrong("is out of range");
         **to_list = *list;
+    } else if (auto* const* to_layers = std::get_if<Layers*>(&field)) {
+        const auto* list = std::get_if<std::vector<LayerSpec>>(&is);
+        if (!list && !whole) wrong("has the wrong type");
+        if (list ? list->empty() : !domain.holds(static_cast<double>(*whole))) wrong("is out of range");
+        **to_layers = list ? Layers{0, *list} : Layers{*whole, {}};
     }
+}
+
+/// A list of layers with model.kind = "layers", and no other kind with one.
+void check_layers(const Loaded& loaded) {
+    const Config::Model& m = loaded.config.model;
+    if ((m.kind == "layers") != m.layers.list.empty()) return;
+    const auto place = loaded.places.find(m.layers.list.empty() ? "model.kind" : "model.layers");
+    if (m.layers.list.empty())
+        refuse(place->second, "model.kind = \"layers\" wants the layers, each as a table [[model.layers]] with its 'type'");
+    refuse(place->second, fmt::format("[[model.layers]] has no effect here: model.kind is \"{}\"; set it to \"layers\"", m.kind));
 }
 
 }  // namespace
@@ -655,6 +721,8 @@ std::string Domain::in_words(const Field& field) const {
             return "a path";
         case Kind::weights:
             return "a list of numbers >= 0, one for each class";
+        case Kind::layers:
+            return range("an integer") + ", or with model.kind = \"layers\" a list of tables";
         case Kind::percents:
             return "three numbers >= 0 that add up to 100, the first > 0";
     }
@@ -679,14 +747,17 @@ std::string Key::text(const Config& config) const {
     const Field at = field_of(*this, config);
     if (const auto* x = std::get_if<bool*>(&at)) return **x ? "true" : "false";
     if (const auto* x = std::get_if<Index*>(&at)) return fmt::format("{}", **x);
-    if (const auto* x = std::get_if<double*>(&at)) return real(**x);
+    if (const auto* x = std::get_if<double*>(&at)) return toml_number(**x);
     if (const auto* x = std::get_if<std::string*>(&at)) return toml_string(**x);
+    if (const auto* x = std::get_if<Layers*>(&at))
+        return (*x)->list.empty() ? fmt::format("{}", (*x)->count) : to_toml((*x)->list);
     std::vector<std::string> all;
-    for (const double x : *std::get<std::vector<double>*>(at)) all.push_back(real(x));
+    for (const double x : *std::get<std::vector<double>*>(at)) all.push_back(toml_number(x));
     return fmt::format("[{}]", fmt::join(all, ", "));
 }
 
 std::string nearest_key(std::string_view name) {
+    if (name == "model.cell") return "model.kind";
     const auto [table, leaf] = table_and_leaf(name);
     const std::vector<std::string_view> words = split_at(leaf, '_');
     std::tuple<std::size_t, std::size_t, std::size_t> least{std::size_t(-1), 0, 0};
@@ -728,6 +799,7 @@ Loaded configure(std::span<const Given> given) {
         loaded.places[g.name] = g.place;
     }
     for (const Key& key : keys()) {
+        if (key.name == "model.layers") check_layers(loaded);
         const auto place = loaded.places.find(key.name);
         if (place != loaded.places.end() && !key.has_effect(config))
             refuse(place->second, fmt::format("'{}' has no effect here: {}; leave it out", key.name, key.idle(config)));

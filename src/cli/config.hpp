@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "backsweep/nn/spec.hpp"
 #include "backsweep/plan/plan.hpp"
 
 #include <filesystem>
@@ -16,6 +17,12 @@
 
 namespace backsweep::cli {
 
+/// A number of layers, or with model.kind = "layers" the layers themselves.
+struct Layers {
+    Index count = 1;
+    std::vector<LayerSpec> list{};
+};
+
 /// The keys of a file, table by table. A number outside its key's domain (docs/program.md) means "not given".
 struct Config {
     struct Data {
@@ -24,18 +31,27 @@ struct Config {
         Index batch = 32, window = 64, delay = 100, length = 10, symbols = 8, windows = 1000, seed = 1;
     } data;
     struct Model {
-        std::string cell = "lstm";
-        Index embedding = 32, hidden = 128, layers = 1;
+        std::string kind = "lstm";
+        Index embedding = 32, hidden = 128;
+        Layers layers;
         bool bias = true;
-        Index projection = 0, heads = 1;
+        Index projection = 0, heads = 1, head_features = 0, inner = 0;
+        Index memory = 64;
+        bool detached = false;
+        Index window = 0, attention_layer = -1;
+        std::string positions, save = "everything";
         bool layer_norm = false, learned_state = false;
         std::string start = "uniform";
         double forget_bias = std::numeric_limits<double>::quiet_NaN();
-        double dropout = 0.0, input_dropout = 0.0, output_dropout = 0.0;
+        double dropout = 0.0, attention_dropout = 0.0, input_dropout = 0.0, output_dropout = 0.0;
         bool locked = false;
         double weight_drop = 0.0;
         bool tied = false;
         std::string weights, checksum;
+
+        /// Whether all layers are one kind of cell.
+        bool recurrent() const { return kind != "sha_rnn" && kind != "transformer_xl" && kind != "layers"; }
+        bool attends() const { return kind == "transformer_xl" || (kind == "sha_rnn" && attention_layer != 0); }
     } model;
     struct Loss {
         std::string kind = "mean_squared_error", reduction = "mean";
@@ -102,7 +118,7 @@ struct Config {
 
 /// A value as it stands in a file or on the command line.
 struct Value {
-    std::variant<bool, Index, double, std::string, std::vector<double>> is;
+    std::variant<bool, Index, double, std::string, std::vector<double>, std::vector<LayerSpec>> is;
     std::string text;  ///< for messages
 };
 
@@ -115,11 +131,11 @@ struct Given {
 };
 
 /// Where a key's value stands in a Config.
-using Field = std::variant<bool*, Index*, double*, std::string*, std::vector<double>*>;
+using Field = std::variant<bool*, Index*, double*, std::string*, std::vector<double>*, Layers*>;
 
 /// Which values a key takes.
 struct Domain {
-    enum class Kind { flag, number, bytes, choice, text, path, percents, weights };
+    enum class Kind { flag, number, bytes, choice, text, path, percents, weights, layers };
     Kind kind = Kind::text;
     double least = 0.0, most = 0.0;  ///< numbers
     bool open = false;               ///< `least` itself is out

@@ -34,7 +34,7 @@ int eval(const EvalArguments& arguments) {
         std::vector<PartLoss> losses;
         for (const std::string& part : parts) {
             const auto source = make_source<Real>(run.config.data, data, part);
-            const TrainOptions o = train_options(run.config, source->windows());
+            const TrainOptions o = train_options(run.config, source->windows(), network.parameters());
             losses.push_back({part, evaluate<Real>(network, parameters, *source, o.chunk, o.shards, o.threads, o.carry),
                               has_bits(run.config)});
         }

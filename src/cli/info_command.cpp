@@ -36,6 +36,8 @@ ModelInfo info_of(const Network<Real>& network, Index batch, Index chunk, Index 
             row.carry += size.carry * sequences * real;
             row.tape += size.tape * real;
             row.workspace += size.workspace * real;
+            for (const MemoryShape& memory : layer.memories())
+                row.memory += memory.rows * memory.features * sequences * real;
         }
         info.layers.push_back(std::move(row));
     }
@@ -51,7 +53,7 @@ int info(const InfoArguments& arguments) {
         using Real = decltype(real);
         const auto source = make_source<Real>(config.data, data, "train");
         const Network<Real> network = build<Real>(model_spec(config, data), config.train.device);
-        const TrainOptions options = train_options(config, source->windows());
+        const TrainOptions options = train_options(config, source->windows(), network.parameters());
         const Index window = workload(network, *source, options).steps;  // refuses what train would refuse
         const ModelInfo all = info_of(network, source->batch() / options.micro_batches,
                                       std::min(options.chunk, window), options.shards);

@@ -76,7 +76,7 @@ int plan_file(const PlanArguments& arguments) {
         using Real = decltype(real);
         const auto source = make_source<Real>(config.data, data, "train");
         const Network<Real> network = build<Real>(model_spec(config, data), config.train.device);
-        TrainOptions options = train_options(config, source->windows());
+        TrainOptions options = train_options(config, source->windows(), network.parameters());
         const Workload load = workload(network, *source, options);
         std::vector<Candidate> all = candidates_of<Real>(config, load, options);
         for (Candidate& candidate : all)

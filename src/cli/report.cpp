@@ -234,17 +234,18 @@ std::string as_text(const ModelInfo& info) {
     const auto number = [](std::int64_t n) { return fmt::format("{}", n); };
     const auto features = [&](Index n, const char* none) { return n > 0 ? number(n) : std::string(none); };
     std::vector<std::vector<std::string>> rows{
-        {"layer", "reads", "gives", "parameters", "carry bytes", "tape bytes", "workspace bytes"}};
+        {"layer", "reads", "gives", "parameters", "carry bytes", "memory bytes", "tape bytes", "workspace bytes"}};
     LayerInfo sum;
     for (const LayerInfo& l : info.layers) {
         rows.push_back({l.name, features(l.inputs, "tokens"), features(l.outputs, "loss"), number(l.parameters),
-                        number(l.carry), number(l.tape), number(l.workspace)});
+                        number(l.carry), number(l.memory), number(l.tape), number(l.workspace)});
         sum.parameters += l.parameters;
         sum.carry += l.carry;
+        sum.memory += l.memory;
         sum.tape += l.tape;
         sum.workspace = std::max(sum.workspace, l.workspace);
     }
-    rows.push_back({"all", "", "", number(sum.parameters), number(sum.carry), number(sum.tape), number(sum.workspace)});
+    rows.push_back({"all", "", "", number(sum.parameters), number(sum.carry), number(sum.memory), number(sum.tape), number(sum.workspace)});
     return fmt::format("{}\n{} sequences in {} shards, links of {} steps\n", info.model, info.batch, info.shards,
                        info.chunk) +
            table(rows);
@@ -263,7 +264,7 @@ std::string as_json(const ModelInfo& info) {
                                  {"outputs", l.outputs},
                                  {"parameters", l.parameters},
                                  {"parameter_names", l.names},
-                                 {"bytes", {{"carry", l.carry}, {"tape", l.tape}, {"workspace", l.workspace}}}});
+                                 {"bytes", {{"carry", l.carry}, {"memory", l.memory}, {"tape", l.tape}, {"workspace", l.workspace}}}});
     return out.dump(2) + "\n";
 }
 

@@ -61,6 +61,7 @@ struct LayerInfo {
     std::vector<std::string> names{};  ///< of its parameters
     Index inputs = 0, outputs = 0, parameters = 0;
     std::int64_t carry = 0;      ///< of a state
+    std::int64_t memory = 0;     ///< of the earlier steps that it reads, as many as it can
     std::int64_t tape = 0;       ///< of a link
     std::int64_t workspace = 0;  ///< of one call; the layers share the largest
 };

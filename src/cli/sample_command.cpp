@@ -36,6 +36,12 @@ public:
         frame_.parameters = parameters;
         frame_.spare = &spare_;
         frame_.workspace = workspace_.data();
+        for (const MemoryShape& shape : network.memories())
+            memories_.emplace_back(Memory{shape}).values.resize((2 * shape.rows + 1) * shape.features);
+        rows_.resize(memories_.size());
+        frame_.memory = rows_.data();
+        seen_.assign(static_cast<std::size_t>(network.remembered()), 1);
+        frame_.at.seen = seen_.data();
     }
 
     /// What the head says of the next token: [outputs], valid until the next call.
@@ -43,20 +49,41 @@ public:
         frame_.at.tokens = &token;
         frame_.carry_in = carry_.data();
         frame_.carry_out = next_carry_.data();
+        for (std::size_t m = 0; m < memories_.size(); ++m)
+            rows_[m] = memories_[m].before(frame_.at.rows_before(memories_[m].shape.rows));
         chain_.frame() = frame_;
         chain_.advance({0, network_.depth() - 1}, x_);  // all but the loss
         carry_.swap(next_carry_);
         frame_.at.begins = false;
         ++frame_.at.first;
+        for (Memory& memory : memories_) memory.append();
+        frame_.at.remembered = std::min(frame_.at.first, network_.remembered());
         return x_.values.span();
     }
 
 private:
+    /// The rows that it has so far, with room for as many again and one more: a full one starts anew with its last rows.
+    struct Memory {
+        MemoryShape shape;
+        Buffer<Real> values{Kind::log};
+        Index rows = 0;
+
+        Real* before(Index count) { return values.data() + (rows - count) * shape.features; }
+        void append() {
+            if (++rows <= 2 * shape.rows) return;
+            std::copy_n(before(shape.rows), shape.rows * shape.features, values.data());
+            rows = shape.rows;
+        }
+    };
+
     const Network<Real>& network_;
     DepthChain<Real> chain_;
     DepthFrame<Real> frame_{};
     typename DepthChain<Real>::State x_{Buffer<Real>(Kind::workspace)};
     Buffer<Real> carry_{Kind::carry}, next_carry_{Kind::carry}, spare_{Kind::workspace}, workspace_{Kind::workspace};
+    std::vector<Memory> memories_;
+    std::vector<Real*> rows_;
+    std::vector<std::uint8_t> seen_;
 };
 
 /// Draws from softmax(scores / temperature) with a uniform number in [0, 1).

@@ -3,6 +3,8 @@
 
 #include "backsweep/base/error.hpp"
 #include "backsweep/data/generators.hpp"
+#include "backsweep/nn/blocks.hpp"
+#include "backsweep/nn/models.hpp"
 #include "backsweep/train/manifest.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +40,7 @@ Range part_range(const Config::Data& config, Index bytes, std::string_view part)
 }
 
 /// Resolves optimizer.epsilon.
-OptimizerSpec optimizer_spec(Config& config) {
+OptimizerSpec optimizer_spec(Config& config, const ParameterLayout& parameters) {
     Config::Optimizer& c = config.optimizer;
     const double momentum = config.rate.cycles_momentum() ? config.rate.momentum_high : c.momentum;
     const auto epsilon = [&](double of_the_rule) { return c.epsilon = c.epsilon < 0.0 ? of_the_rule : c.epsilon; };
@@ -55,7 +57,9 @@ OptimizerSpec optimizer_spec(Config& config) {
         spec.rule = AdagradSpec{c.rate_decay, c.initial_accumulator, epsilon(AdagradSpec{}.epsilon), c.weight_decay};
     else
         spec.rule = LambSpec{c.beta1, c.beta2, epsilon(LambSpec{}.epsilon), c.weight_decay};
-    const bool biases = config.model.bias || config.model.layer_norm;
+    const auto& all = parameters.views();
+    const bool biases =
+        std::any_of(all.begin(), all.end(), [](const ParameterView& v) { return v.name.find("bias") != std::string::npos; });
     if (c.weight_decay != 0.0 && !c.decay_biases && biases) spec.groups = {{.patterns = {"*bias*"}, .weight_decay = 0.0}};
     return spec;
 }
@@ -130,9 +134,9 @@ Enum named(const std::string& name, std::initializer_list<const char*> names) {
     return static_cast<Enum>(found - names.begin());
 }
 
-RecurrentSpec recurrent_spec(const Config::Model& m, Index inputs) {
-    RecurrentSpec rnn{"rnn", inputs, m.hidden, m.layers, m.bias};
-    rnn.cell = named<RecurrentSpec::Cell>(m.cell, {"lstm", "gru", "rnn_tanh", "rnn_relu"});
+RecurrentSpec recurrent_spec(const Config::Model& m) {
+    RecurrentSpec rnn{.name = "rnn", .hidden = m.hidden, .layers = m.layers.count, .bias = m.bias};
+    rnn.cell = named<RecurrentSpec::Cell>(m.kind, {"lstm", "gru", "rnn_tanh", "rnn_relu"});
     rnn.projection = m.projection;
     rnn.heads = m.heads;
     rnn.layer_norm = m.layer_norm;
@@ -143,6 +147,101 @@ RecurrentSpec recurrent_spec(const Config::Model& m, Index inputs) {
     rnn.locked = m.locked && m.dropout > 0.0;
     rnn.weight_drop = m.weight_drop;
     return rnn;
+}
+
+/// What the data give and want: tokens or numbers in, classes or numbers out.
+ModelEnds ends_of(const Config& config, const Data& data) {
+    const Config::Model& m = config.model;
+    ModelEnds ends;
+    ends.loss = loss_spec(config);
+    if (config.data.kind == "adding") {
+        ends.inputs = 2;
+        ends.outputs = ends.loss.kind == LossSpec::Kind::gaussian_nll ? 2 : 1;
+    } else {
+        const bool text = config.data.kind == "text";
+        ends.vocabulary = text ? data.vocabulary.size() : config.data.symbols + 2;  // copy: blank and delimiter
+        ends.outputs = text ? ends.vocabulary : ends.vocabulary - 1;
+    }
+    ends.bias = !m.recurrent() || m.bias;
+    ends.tied = m.tied;
+    ends.input_dropout = m.input_dropout;
+    ends.output_dropout = m.output_dropout;
+    ends.locked = m.locked;
+    return ends;
+}
+
+/// What SHA-RNN and Transformer-XL have in common.
+template <class Model>
+Model with_attention(const Config::Model& m, ModelEnds ends) {
+    Model o;
+    o.ends = std::move(ends);
+    o.features = m.hidden;
+    o.layers = m.layers.count;
+    o.inner = m.inner;
+    o.heads = m.heads;
+    if (!m.positions.empty())
+        o.position = named<AttentionSpec::Position>(m.positions, {"none", "alibi", "rotary", "relative"});
+    o.memory = m.attends() ? m.memory : 0;
+    o.detached = m.detached;
+    o.window = m.window;
+    o.dropout = m.dropout;
+    o.attention_dropout = m.attention_dropout;
+    return o;
+}
+
+/// The most numbers that a step of one sequence is in any layer, memories included, all layers together.
+double extent_of(const std::vector<LayerSpec>& layers) {
+    double sum = 0.0;
+    for (const LayerSpec& layer : layers) {
+        const auto* residual = std::get_if<ResidualSpec>(&layer);
+        const auto* recurrent = std::get_if<RecurrentSpec>(&layer);
+        const auto* attention = std::get_if<AttentionSpec>(&layer);
+        const auto real = [](Index x) { return std::abs(static_cast<double>(x)); };
+        if (residual) sum += extent_of(residual->layers);
+        if (recurrent) sum += real(recurrent->layers) * real(recurrent->hidden);
+        if (attention) sum += real(attention->features) * (1.0 + real(attention->memory));
+        sum += real(ModelSpec{{layer}, {}}.outputs());
+    }
+    return sum;
+}
+
+/// The list of layers, its widths filled in; refuses one that the data do not fit.
+ModelSpec listed_model(const Config& config, const ModelEnds& ends) {
+    ModelSpec model = with_widths({config.model.layers.list, ends.loss}, {ends.vocabulary, ends.inputs, ends.outputs});
+    const auto refuse = [](const std::string& why) { throw InvalidArgument("model.layers: " + why); };
+    const auto* table = std::get_if<EmbeddingSpec>(&model.layers.front());
+    if (ends.vocabulary > 0 && !table) refuse("the data are tokens, so that the first layer must be an embedding");
+    if (ends.vocabulary == 0 && table) refuse("the data are numbers, so that no embedding can stand first");
+    if (table && table->vocabulary < ends.vocabulary)
+        refuse(fmt::format("the embedding has {} tokens, but the data have {}; leave its vocabulary out", table->vocabulary,
+                           ends.vocabulary));
+    if (const std::string problem = model.problem(); !problem.empty()) refuse(problem);
+    if (!table && model.inputs() != ends.inputs)
+        refuse(fmt::format("the first layer reads {} numbers a step, but the data have {}; leave its width out",
+                           model.inputs(), ends.inputs));
+    const Index outputs = model.outputs();
+    if (ends.loss.kind == LossSpec::Kind::cross_entropy ? outputs < ends.outputs : outputs != ends.outputs)
+        refuse(fmt::format("the last layer gives {} features, but the targets want {}; leave its width out", outputs,
+                           ends.outputs));
+    if (model.context()) refuse("a layer attends across, but these data have nothing besides their sequences");
+    if (extent_of(model.layers) * static_cast<double>(config.data.batch) *
+            static_cast<double>(config.train.chunk + config.data.window) > 1e15)
+        refuse("layers, memories, data.batch and data.window together are more than 1e15 numbers; make some of them smaller");
+    return model;
+}
+
+ModelSpec model_of(const Config& config, ModelEnds ends) {
+    const Config::Model& m = config.model;
+    if (m.kind == "layers") return listed_model(config, ends);
+    if (m.recurrent()) return recurrent_model({std::move(ends), m.embedding, recurrent_spec(m)});
+    if (m.kind == "transformer_xl") {
+        TransformerXl o = with_attention<TransformerXl>(m, std::move(ends));
+        o.head_features = m.head_features;
+        return save_policy(transformer_xl(o), m.save);
+    }
+    ShaRnn o = with_attention<ShaRnn>(m, std::move(ends));
+    if (m.attention_layer >= 0) o.attention_layer = m.attention_layer;
+    return m.attends() ? save_policy(sha_rnn(o), m.save) : sha_rnn(o);
 }
 
 }  // namespace
@@ -208,37 +307,14 @@ template std::unique_ptr<Source<float>> make_source(const Config::Data&, const D
 template std::unique_ptr<Source<double>> make_source(const Config::Data&, const Data&, std::string_view);
 
 ModelSpec model_spec(const Config& config, const Data& data) {
-
-    const Config::Model& m = config.model;
-    const auto head = [&](Index outputs, const std::string& tied = {}) {
-        return DenseSpec{"head", recurrent_spec(m, 1).outputs(), outputs, m.bias, tied};
-    };
-    // The layers between what is read and the head.
-    const auto body = [&](std::vector<LayerSpec>& layers, Index inputs) {
-        if (m.input_dropout > 0.0) layers.push_back(DropoutSpec{"input_dropout", inputs, m.input_dropout, m.locked});
-        const RecurrentSpec rnn = recurrent_spec(m, inputs);
-        layers.push_back(rnn);
-        if (m.output_dropout > 0.0) layers.push_back(DropoutSpec{"output_dropout", rnn.outputs(), m.output_dropout, m.locked});
-    };
-    ModelSpec spec;
-    spec.loss = loss_spec(config);
-    if (config.data.kind == "adding") {
-        body(spec.layers, 2);
-        spec.layers.push_back(head(spec.loss.kind == LossSpec::Kind::gaussian_nll ? 2 : 1));
-        return spec;
-    }
-    const bool text = config.data.kind == "text";
-    const Index tokens = text ? data.vocabulary.size() : config.data.symbols + 2;  // copy: blank and delimiter
-    spec.layers.push_back(EmbeddingSpec{"embedding", tokens, m.embedding, {}});
-    body(spec.layers, m.embedding);
-    spec.layers.push_back(head(text ? tokens : tokens - 1, m.tied ? "embedding" : ""));
+    const ModelSpec spec = model_of(config, ends_of(config, data));
     if (const auto& ignored = spec.loss.ignore_index; ignored && *ignored >= spec.outputs())
         throw InvalidArgument(fmt::format("loss.ignore_index = {} has no effect: there are {} classes, from 0 on", *ignored,
                                           spec.outputs()));
     return spec;
 }
 
-TrainOptions train_options(Config& config, Index windows) {
+TrainOptions train_options(Config& config, Index windows, const ParameterLayout& parameters) {
     const Config::Train& t = config.train;
     TrainOptions o;
     o.look_back = t.look_back;
@@ -254,7 +330,7 @@ TrainOptions train_options(Config& config, Index windows) {
     o.shards = t.shards;
     o.threads = t.threads;
     o.micro_batches = t.micro_batches;
-    o.optimizer = optimizer_spec(config);
+    o.optimizer = optimizer_spec(config, parameters);
     o.rate = rate_spec(config, windows);
     o.clip.kind = config.clip.kind == "norm"           ? ClipSpec::Kind::norm
                   : config.clip.kind == "largest_norm" ? ClipSpec::Kind::largest_norm

@@ -2,6 +2,7 @@
 #include "cli/toml.hpp"
 
 #include "backsweep/base/error.hpp"
+#include "train/layers_toml.hpp"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
@@ -21,7 +22,8 @@ Value words_of(const std::string& words) {
     return {words, '"' + words + '"'};
 }
 
-std::optional<Value> value_of(const toml::node& node) {
+/// None: of a kind that no key has. Lists of tables are lists of layers.
+std::optional<Value> value_of(const toml::node& node, const PlaceOf& place_of) {
     std::ostringstream text;
     node.visit([&](const auto& n) { text << n; });
     const auto value = [&](auto is) { return Value{std::move(is), text.str()}; };
@@ -30,6 +32,7 @@ std::optional<Value> value_of(const toml::node& node) {
     if (const auto* n = node.as_floating_point()) return value(n->get());
     if (const auto* n = node.as_string()) return words_of(n->get());
     if (const auto* n = node.as_array()) {
+        if (!n->empty() && n->front().is_table()) return value(layers_from(*n, place_of));
         std::vector<double> numbers;
         for (const toml::node& element : *n) {
             const std::optional<double> number = element.is_number() ? element.value<double>() : std::nullopt;
@@ -45,7 +48,8 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
              const std::filesystem::path& base, std::vector<Given>& given) {
     for (const auto& [key, node] : table) {
         const std::string name = prefix + std::string(key.str());
-        const std::string place = fmt::format("{}:{}", source, key.source().begin.line);
+        const auto line = [&](const auto& at) { return fmt::format("{}:{}", source, at.source().begin.line); };
+        const std::string place = line(key);
         if (key.str().find('.') != std::string_view::npos)
             throw InvalidArgument(
                 fmt::format("{}: unknown key '{}\"{}\"': no key has a dot in its own name; write a "
@@ -58,12 +62,14 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
             flatten(*inner, name + ".", source, base, given);
             continue;
         }
-        const std::optional<Value> value = value_of(node);
+        const bool listed = name == "model.layers";
+        if (!listed && node.is_array_of_tables())
+            throw InvalidArgument(fmt::format("{}: '{}' is a list of tables; only model.layers is one", line(node), name));
+        const std::optional<Value> value = value_of(node, line);
         if (!value)
             throw InvalidArgument(
-                fmt::format("{}: the value of '{}' is a date, or a list of other things than numbers; no key has "
-                            "such values",
-                            place, name));
+                fmt::format("{}: the value of '{}' is a date, or a list of other things than {}; no key has such values",
+                            place, name, listed ? "tables" : "numbers"));
         given.push_back({name, *value, place, base});
     }
 }
@@ -111,7 +117,7 @@ Given parse_setting(const std::string& setting) {
     std::optional<Value> value;
     try {
         const toml::table table = toml::parse(std::string_view("value = " + words));
-        if (table.size() == 1) value = value_of(*table.get("value"));
+        if (table.size() == 1) value = value_of(*table.get("value"), [&](const toml::node&) { return place; });
     } catch (const toml::parse_error&) {
         value.reset();
     }

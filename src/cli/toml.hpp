@@ -1,4 +1,4 @@
-// Reads TOML into a flat list of given keys; the only file that knows the TOML library.
+// Reads TOML into a flat list of given keys; the only file of the program that knows the TOML library.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -123,7 +123,7 @@ public:
           data_(open_data(config_.data)),
           source_(make_source<Real>(config_.data, data_, "train")),
           network_(build<Real>(model_spec(config_, data_), config_.train.device)),
-          options_(train_options(config_, source_->windows())),
+          options_(train_options(config_, source_->windows(), network_.parameters())),
           limits_(config_.train, source_->windows()) {
         if (then) {
             if (then->data.checksum != config_.data.checksum && then->data.kind == config_.data.kind)

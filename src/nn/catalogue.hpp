@@ -24,6 +24,8 @@ struct Catalogue {
     LayerPointer<Real> (*norm)(const NormSpec&);
     LayerPointer<Real> (*activation)(const ActivationSpec&);
     LayerPointer<Real> (*dropout)(const DropoutSpec&, std::uint32_t stream);  ///< stream: of its random numbers
+    LayerPointer<Real> (*fold)(const FoldSpec&);
+    LayerPointer<Real> (*attention)(const AttentionSpec&, std::uint32_t stream);
     LayerPointer<Real> (*loss)(const LossSpec&, Index features);  ///< features: of the last layer's output
 };
 

@@ -86,6 +86,45 @@ std::vector<ParameterShape> parameters_of(const NormSpec& spec) {
     return shapes;
 }
 
+std::vector<ParameterShape> parameters_of(const AttentionSpec& spec) {
+    const std::string name = spec.name + '.';
+    const Index E = spec.features, H = spec.heads * spec.head();
+    const Start one{Start::Law::constant, 1.0};
+    if (spec.projection == AttentionSpec::Projection::gated) {
+        std::vector<ParameterShape> shapes{{name + "q.weight", E, E, uniform(E)}};
+        if (spec.bias) shapes.push_back({name + "q.bias", E, 0, uniform(E)});
+        shapes.push_back({name + "qln.weight", E, 0, one});
+        for (const char* zero : {"qln.bias", "qs", "ks", "vs"}) shapes.push_back({name + zero, E, 0, {}});
+        return shapes;
+    }
+    if (spec.position == AttentionSpec::Position::relative) {
+        const Start normal{Start::Law::normal, 0.02};  // as Transformer-XL's published code
+        std::vector<ParameterShape> shapes{{name + "qkv_net.weight", 3 * H, E, normal}};
+        if (spec.bias) shapes.push_back({name + "qkv_net.bias", 3 * H, 0, {}});
+        shapes.push_back({name + "r_net.weight", H, E, normal});
+        shapes.push_back({name + "r_w_bias", spec.heads, spec.head(), normal});
+        shapes.push_back({name + "r_r_bias", spec.heads, spec.head(), normal});
+        shapes.push_back({name + "o_net.weight", E, H, normal});
+        if (spec.bias) shapes.push_back({name + "o_net.bias", E, 0, {}});
+        return shapes;
+    }
+    const auto xavier = [](Index rows, Index cols) {
+        return Start{Start::Law::uniform, std::sqrt(6.0 / static_cast<double>(rows + cols))};
+    };
+    std::vector<ParameterShape> shapes;
+    if (spec.keys() == E && spec.values() == E) {
+        shapes.push_back({name + "in_proj_weight", 3 * H, E, xavier(3 * H, E)});
+    } else {
+        shapes.push_back({name + "q_proj_weight", H, E, xavier(H, E)});
+        shapes.push_back({name + "k_proj_weight", H, spec.keys(), xavier(H, spec.keys())});
+        shapes.push_back({name + "v_proj_weight", H, spec.values(), xavier(H, spec.values())});
+    }
+    if (spec.bias) shapes.push_back({name + "in_proj_bias", 3 * H, 0, {}});
+    shapes.push_back({name + "out_proj.weight", E, H, uniform(H)});
+    if (spec.bias) shapes.push_back({name + "out_proj.bias", E, 0, {}});
+    return shapes;
+}
+
 std::string name_of(const LossSpec& spec) {
     switch (spec.kind) {
         case LossSpec::Kind::cross_entropy:

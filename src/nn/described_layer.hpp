@@ -46,6 +46,7 @@ std::vector<ParameterShape> parameters_of(const EmbeddingSpec& spec);
 std::vector<ParameterShape> parameters_of(const RecurrentPart& part);
 std::vector<ParameterShape> parameters_of(const DenseSpec& spec);
 std::vector<ParameterShape> parameters_of(const NormSpec& spec);
+std::vector<ParameterShape> parameters_of(const AttentionSpec& spec);
 /// Name of the table that is the layer's weight; empty: it has its own.
 std::string tied_to(const DenseSpec& spec);
 

@@ -109,10 +109,19 @@ Network<Real>::Network(ModelSpec spec, Layers layers) : spec_(std::move(spec)),
         for (ParameterShape& shape : layer(l).parameters()) layout_.append(std::move(shape));
         const std::string tied = layer(l).tied();
         tied_offsets_.push_back(tied.empty() ? -1 : layout_.find(tied).offset);
+        memory_offsets_.push_back(static_cast<Index>(memories_.size()));
+        for (const MemoryShape& memory : layer(l).memories()) memories_.push_back(memory);
         carry_offsets_.push_back(carry_);
         carry_ += sizes.carry;
-        if (sizes.carry > 0) carry_depth_ = l + 1;
+        if (sizes.carry > 0 || memory_offsets_.back() < static_cast<Index>(memories_.size())) carry_depth_ = l + 1;
     }
+    for (const MemoryShape& memory : memories_) {
+        remembered_ = std::max(remembered_, memory.rows);
+        state_ += memory.rows * memory.features;
+        adjoint_ += memory.gradient ? memory.rows * memory.features : 0;
+    }
+    state_ += carry_ + remembered_;
+    adjoint_ += carry_;
 }
 
 template <class Real>
@@ -151,6 +160,10 @@ private:
     void append(const NormSpec& spec, Layers& to) { to.push_back(catalogue_.norm(spec)); }
     void append(const ActivationSpec& spec, Layers& to) { to.push_back(catalogue_.activation(spec)); }
     void append(const DropoutSpec& spec, Layers& to) { to.push_back(catalogue_.dropout(spec, streams_++)); }
+    void append(const FoldSpec& spec, Layers& to) { to.push_back(catalogue_.fold(spec)); }
+    void append(const AttentionSpec& spec, Layers& to) {
+        to.push_back(catalogue_.attention(spec, spec.dropout > 0.0 ? streams_++ : 0));
+    }
     void append(const ResidualSpec& spec, Layers& to) { to.push_back(residual<Real>(spec.name, layers(spec.layers))); }
 
     void append(const RecurrentSpec& spec, Layers& to) {

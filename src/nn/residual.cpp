@@ -17,7 +17,7 @@ std::vector<ParameterShape> all_parameters(const std::vector<LayerPointer<Real>>
     return all;
 }
 
-/// Carry, tape and parameters are those of the layers, one behind the other. Workspace: two buffers for what flows from
+/// Carry, tape, memories and parameters are those of the layers, one behind the other. Workspace: two buffers for what flows from
 /// layer to layer, then the layers' own.
 template <class Real>
 class Residual final : public DescribedLayer<Real> {
@@ -27,6 +27,8 @@ public:
           layers_(std::move(layers)) {
         for (const auto& layer : layers_) {
             offsets_.push_back(parameters_);
+            firsts_.push_back(static_cast<Index>(memories_.size()));
+            for (const MemoryShape& memory : layer->memories()) memories_.push_back(memory);
             for (const ParameterShape& shape : layer->parameters()) parameters_ += shape.size();
         }
     }
@@ -44,6 +46,8 @@ public:
         all.workspace = 2 * flow(steps, batch) + own;
         return all;
     }
+
+    std::vector<MemoryShape> memories() const override { return memories_; }
 
     void advance(const Forward<Real>& call) const override { run(call, &Layer<Real>::advance); }
     void record(const Forward<Real>& call) const override { run(call, &Layer<Real>::record); }
@@ -67,7 +71,7 @@ public:
             Real* const dx = l > 0 ? here : call.dx;
             layers_[l]->reverse({at, call.parameters + offsets_[l], call.gradients + offsets_[l], call.tape + tape,
                                  call.carry_in + carry * at.batch, dy, dx, call.dcarry + carry * at.batch,
-                                 call.workspace + 2 * width});
+                                 call.workspace + 2 * width, nullptr, nullptr, from(call.memory, l), from(call.dmemory, l)});
             dy = dx;
             std::swap(here, other);
         }
@@ -81,6 +85,12 @@ private:
         for (std::size_t l = 0; l + 1 < layers_.size(); ++l)
             widest = std::max(widest, layers_[l]->footprint(steps, batch).outputs);
         return aligned<Real>(widest * steps * batch);
+    }
+
+    /// The memories, or their adjoints, of layer l on.
+    template <class T>
+    T* from(T* memories, std::size_t l) const {
+        return memories ? memories + firsts_[l] : nullptr;
     }
 
     void add(const Segment<Real>& at, const Real* from, Real* to) const {
@@ -100,7 +110,8 @@ private:
             const Footprint each = layers_[l]->footprint(at.steps, at.batch);
             Real* const y = l + 1 < layers_.size() ? here : call.y;
             (*layers_[l].*method)({at, call.parameters + offsets_[l], x, y, call.carry_in + carry * at.batch,
-                                   call.carry_out + carry * at.batch, tape, call.workspace + 2 * width});
+                                   call.carry_out + carry * at.batch, tape, call.workspace + 2 * width, nullptr,
+                                   from(call.memory, l)});
             if (tape) tape += each.tape;
             carry += each.carry;
             x = y;
@@ -111,6 +122,8 @@ private:
 
     std::vector<LayerPointer<Real>> layers_;
     std::vector<Index> offsets_;  // of each layer's parameters
+    std::vector<MemoryShape> memories_;
+    std::vector<Index> firsts_;  // of each layer's memories
     Index parameters_ = 0;
 };
 

@@ -38,6 +38,12 @@ Index inputs(const ActivationSpec& s) {
 Index inputs(const DropoutSpec& s) {
     return s.features;
 }
+Index inputs(const FoldSpec& s) {
+    return s.inputs;
+}
+Index inputs(const AttentionSpec& s) {
+    return s.features;
+}
 Index inputs(const ResidualSpec& s) {
     return s.layers.empty() ? 0 : inputs_of(s.layers.front());
 }
@@ -57,6 +63,12 @@ Index outputs(const ActivationSpec& s) {
     return s.features;
 }
 Index outputs(const DropoutSpec& s) {
+    return s.features;
+}
+Index outputs(const FoldSpec& s) {
+    return s.outputs;
+}
+Index outputs(const AttentionSpec& s) {
     return s.features;
 }
 Index outputs(const ResidualSpec& s) {
@@ -154,6 +166,80 @@ std::string problem_of(const DropoutSpec& s) {
     return first_of({positive("features", s.features), fraction("rate", s.rate)});
 }
 
+std::string problem_of(const FoldSpec& s) {
+    if (const std::string sizes = first_of({positive("inputs", s.inputs), positive("outputs", s.outputs)}); !sizes.empty())
+        return sizes;
+    if (s.inputs % s.outputs != 0)
+        return "outputs must divide inputs = " + std::to_string(s.inputs) + ", but is " + std::to_string(s.outputs);
+    return {};
+}
+
+/// Empty, or which of the options that attention of this kind does not read was given all the same.
+std::string idle_option(const AttentionSpec& s) {
+    using Mask = AttentionSpec::Mask;
+    using Position = AttentionSpec::Position;
+    const AttentionSpec d;
+    const bool gated = s.projection == AttentionSpec::Projection::gated, relative = s.position == Position::relative;
+    const bool rotary = s.position == Position::rotary;
+    struct Option {
+        bool given, read;
+        const char* name;
+        const char* wants;
+    };
+    for (const Option& o : {Option{s.key_features != 0, s.across, "key_features", "attention across"},
+                            Option{s.value_features != 0, s.across, "value_features", "attention across"},
+                            Option{s.memory != 0, s.mask == Mask::causal && !s.across, "memory", "causal attention of its own sequence"},
+                            Option{s.window != 0, s.mask == Mask::causal && !s.across, "window", "causal attention of its own sequence"},
+                            Option{s.detached, s.memory != 0, "detached", "a memory"},
+                            Option{s.rotary_base != d.rotary_base, rotary, "rotary_base", "rotary positions"},
+                            Option{s.rotary_features != 0, rotary, "rotary_features", "rotary positions"},
+                            Option{s.interleaved, rotary, "interleaved", "rotary positions"},
+                            Option{s.head_features != 0, !gated, "head_features", "linear projections"},
+                            Option{s.across, s.mask == Mask::full, "across", "the full mask"},
+                            Option{s.across, s.position == Position::none, "across", "no positions"},
+                            Option{s.across, !gated, "across", "linear projections"},
+                            Option{relative, s.mask == Mask::causal, "relative positions", "the causal mask"},
+                            Option{relative, !gated, "relative positions", "linear projections"}})
+        if (o.given && !o.read) return std::string(o.name) + " can stand only with " + o.wants + "; leave it out, or change that";
+    return {};
+}
+
+std::string problem_of(const AttentionSpec& s) {
+    const std::string sizes =
+        first_of({positive("features", s.features), positive("heads", s.heads), fraction("dropout", s.dropout), idle_option(s)});
+    if (!sizes.empty()) return sizes;
+    for (const auto& [what, value] : {std::pair{"head_features", s.head_features}, std::pair{"key_features", s.key_features},
+                                      std::pair{"value_features", s.value_features}, std::pair{"memory", s.memory},
+                                      std::pair{"window", s.window}, std::pair{"rotary_features", s.rotary_features}})
+        if (value < 0) return std::string(what) + " must be 0 or more, but is " + std::to_string(value);
+    if (s.head_features == 0 && s.features % s.heads != 0)
+        return "heads must divide features = " + std::to_string(s.features) + ", but is " + std::to_string(s.heads) +
+               "; change that, or give head_features";
+    if (s.window > 0 && s.memory >= s.window)
+        return "a window of " + std::to_string(s.window) + " steps sees at most " + std::to_string(s.window - 1) +
+               " of a memory, but memory is " + std::to_string(s.memory) + "; give no more than that";
+    if (s.position == AttentionSpec::Position::rotary) {
+        if (!(s.rotary_base > 0.0) || !std::isfinite(s.rotary_base))
+            return "rotary_base must be finite and above 0, but is " + std::to_string(s.rotary_base);
+        const Index turned = s.rotary_features > 0 ? s.rotary_features : s.head();
+        if (turned % 2 != 0 || turned > s.head())
+            return "rotary positions turn pairs of the " + std::to_string(s.head()) +
+                   " features of a head, an even number of them, but rotary_features is " + std::to_string(turned);
+    }
+    if (s.position == AttentionSpec::Position::relative && s.features % 2 != 0)
+        return "relative positions are sines and cosines of as many features, so that features must be even, but is " +
+               std::to_string(s.features);
+    if (s.scale && !std::isfinite(*s.scale)) return "scale must be finite, but is " + std::to_string(*s.scale);
+    std::set<std::string> seen;
+    for (const std::string& what : s.save) {
+        static const std::set<std::string> known{"query", "key", "value", "output"};
+        if (!known.contains(what))
+            return "save names what the tape keeps: query, key, value, output, but one name is '" + what + "'";
+        if (!seen.insert(what).second) return "save has the name '" + what + "' twice; leave one out";
+    }
+    return {};
+}
+
 /// The residual's own layers are judged where all layers are.
 std::string problem_of(const ResidualSpec& s) {
     return s.layers.empty() ? "a residual block needs at least one layer" : "";
@@ -247,8 +333,24 @@ Index ModelSpec::inputs() const {
 bool ModelSpec::segmentable() const {
     return !any_layer(layers, [](const LayerSpec& layer) {
         const auto* recurrent = std::get_if<RecurrentSpec>(&layer);
-        return recurrent && recurrent->bidirectional;
+        const auto* attention = std::get_if<AttentionSpec>(&layer);
+        return (recurrent && recurrent->bidirectional) ||
+               (attention && attention->mask == AttentionSpec::Mask::full && !attention->across);
     });
+}
+
+std::optional<std::pair<Index, Index>> ModelSpec::context() const {
+    std::optional<std::pair<Index, Index>> widths;
+    any_layer(layers, [&](const LayerSpec& layer) {
+        const auto* attention = std::get_if<AttentionSpec>(&layer);
+        if (attention && attention->across) widths = {attention->keys(), attention->values()};
+        return widths.has_value();
+    });
+    return widths;
+}
+
+bool AttentionSpec::saves(std::string_view what) const {
+    return std::find(save.begin(), save.end(), what) != save.end();
 }
 
 bool ModelSpec::learned_state() const {
@@ -262,7 +364,9 @@ bool ModelSpec::random() const {
     return any_layer(layers, [](const LayerSpec& layer) {
         const auto* recurrent = std::get_if<RecurrentSpec>(&layer);
         const auto* dropout = std::get_if<DropoutSpec>(&layer);
-        return (recurrent && (recurrent->dropout > 0.0 || recurrent->weight_drop > 0.0)) || (dropout && dropout->rate > 0.0);
+        const auto* attention = std::get_if<AttentionSpec>(&layer);
+        return (recurrent && (recurrent->dropout > 0.0 || recurrent->weight_drop > 0.0)) || (dropout && dropout->rate > 0.0) ||
+               (attention && attention->dropout > 0.0);
     });
 }
 
@@ -313,6 +417,17 @@ std::string ModelSpec::problem() const {
     if (layers.empty()) return "a model needs at least one layer";
     std::set<std::string> names;
     if (const std::string found = problem_of(layers, layers, names, 0); !found.empty()) return found;
+    std::string odd;
+    any_layer(layers, [&](const LayerSpec& layer) {
+        const auto* attention = std::get_if<AttentionSpec>(&layer);
+        const bool differs = attention && attention->across && std::pair{attention->keys(), attention->values()} != *context();
+        if (differs)
+            odd = "layer '" + attention->name + "': it reads a context of " + std::to_string(attention->keys()) + " and " +
+                  std::to_string(attention->values()) + " features for keys and values, but the first that attends across of " +
+                  std::to_string(context()->first) + " and " + std::to_string(context()->second) + "; make them equal";
+        return differs;
+    });
+    if (!odd.empty()) return odd;
     const std::string own = problem_of(loss, outputs());
     return own.empty() ? own : "loss: " + own;
 }

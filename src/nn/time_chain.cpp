@@ -16,13 +16,13 @@ Index links_of(Index steps, Index chunk) { return steps < 1 ? 0 : 1 + (steps - 1
 /// Elements of the buffers of a time chain, from the layers' footprints alone.
 struct Elements {
     Index flow = 0, workspace = 0;
-    std::vector<Index> tapes;  // where each layer's tape begins behind the carry; last, the end
+    std::vector<Index> tapes;  // where each layer's tape begins behind carry and memory rows; last, the end
 };
 
 template <class Real>
-Elements elements(const Network<Real>& network, Index steps, Index batch) {
+Elements elements(const Network<Real>& network, Index steps, Index batch, Index area) {
     Elements e;
-    e.tapes.push_back(aligned<Real>(network.carry() * batch));
+    e.tapes.push_back(aligned<Real>(network.carry() * batch) + area);
     for (Index l = 0; l < network.depth(); ++l) {
         const Footprint f = network.layer(l).footprint(steps, batch);
         e.flow = std::max({e.flow, f.inputs * steps * batch, f.outputs * steps * batch});
@@ -40,16 +40,24 @@ bool finite(const Real* x, Index count) {
 }  // namespace
 
 template <class Real>
-TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk) {
-    const Elements e = elements(network, std::min(chunk, steps), batch);
-    const Index carry = network.carry() * batch;
+TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk, bool carried,
+                                const MemoryPlaces& places) {
+    const Index link = std::min(chunk, steps);
+    const MemoryLayout memories = memory_layout(network, batch, link, places);
+    const Elements e = elements(network, link, batch, memories.area);
     const auto bytes = [](Index count) { return count * static_cast<std::int64_t>(sizeof(Real)); };
-    return {bytes(carry), bytes(e.tapes.back()), bytes(2 * e.flow + carry + e.workspace),
-            links_of(steps, chunk) * static_cast<std::int64_t>(sizeof(double))};
+    const Index rows = std::max(memories.area, memories.darea);
+    return {bytes(memories.state),
+            bytes(e.tapes.back()),
+            bytes(2 * e.flow + memories.state + e.workspace + rows) + memories.seen,
+            links_of(steps, chunk) * static_cast<std::int64_t>(sizeof(double)) +
+                memory_log_bytes(network, batch, steps, chunk, carried, places),
+            bytes(memories.between),
+            bytes(memories.adjoint)};
 }
 
 template <class Real>
-TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chunk, Ledger& ledger)
+TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chunk, Ledger& ledger, MemoryPlaces places)
     : network_(&network),
       ledger_(&ledger),
       batch_(batch),
@@ -58,10 +66,11 @@ TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chun
       spare_(Kind::workspace, ledger),
       carry_(Kind::workspace, ledger),
       workspace_(Kind::workspace, ledger),
-      log_(Kind::log, ledger) {
+      log_(Kind::log, ledger),
+      memories_(network, batch, chunk, std::move(places), ledger) {
     if (batch < 1) throw InvalidArgument("a time chain wants at least 1 sequence, got batch " + std::to_string(batch));
     if (chunk < 1) throw InvalidArgument("a time chain wants chunks of at least 1 step, got " + std::to_string(chunk));
-    carry_.resize(network.carry() * batch);
+    carry_.resize(memories_.layout().state);
 }
 
 template <class Real>
@@ -90,6 +99,10 @@ void TimeChain<Real>::show(const Window<Real>& window) {
             throw InvalidArgument("all sequences begin with the window, but sequence " + std::to_string(b) + " has filler before its step " +
                                   std::to_string(t) + "; mark that step as the first");
     }
+    const bool across = network_->spec().context().has_value();
+    if (across && !(window.context && window.context->steps > 0 && window.context->keys))
+        throw InvalidArgument("this model attends to a context, but the window has none; set Window::context with its keys");
+    if (!across && window.context) throw InvalidArgument("no layer of this model attends to a context; leave Window::context empty");
     window_ = window;
     steps_ = window.steps;
     if (window.marks) {
@@ -102,7 +115,7 @@ void TimeChain<Real>::show(const Window<Real>& window) {
         throw InvalidArgument("one factor for each of the " + std::to_string(*length()) + " links but the first is wanted, got " +
                               std::to_string(window.factors.size()));
     if (*length() > 1 && !network_->spec().segmentable())
-        throw InvalidArgument("a bidirectional layer is not cut in time: this window has " + std::to_string(steps_) +
+        throw InvalidArgument("a bidirectional layer or full attention is not cut in time: this window has " + std::to_string(steps_) +
                               " steps, but a link " + std::to_string(chunk_) + "; make a link as long as the window");
     const Index left_out = (window.steps - steps_) * batch_, behind = steps_ * batch_;
     if (window.losses) std::fill_n(window.losses + behind, left_out, Real{0});
@@ -110,7 +123,8 @@ void TimeChain<Real>::show(const Window<Real>& window) {
         const Index width = network_->spec().inputs();
         std::fill_n(window.input_gradient + behind * width, left_out * width, Real{0});
     }
-    Elements e = elements(*network_, std::min(chunk_, steps_), batch_);
+    memories_.show(steps_, window.marks, window.key_padding, window.begins);
+    Elements e = elements(*network_, std::min(chunk_, steps_), batch_, memories_.layout().area);
     tapes_ = std::move(e.tapes);
     flow_.reserve(e.flow);
     spare_.reserve(e.flow);
@@ -135,8 +149,39 @@ void TimeChain<Real>::use(std::vector<const Real*> versions) {
 template <class Real>
 typename TimeChain<Real>::State TimeChain<Real>::zero() const {
     State x{Buffer<Real>(Kind::carry, *ledger_)};
-    x.carry.assign(network_->carry() * batch_, Real{0});
+    x.carry.assign(memories_.layout().between, Real{0});
     return x;
+}
+
+template <class Real>
+typename TimeChain<Real>::Adjoint TimeChain<Real>::zero_adjoint() const {
+    Adjoint a{Buffer<Real>(Kind::carry, *ledger_)};
+    a.carry.assign(memories_.layout().adjoint, Real{0});
+    return a;
+}
+
+template <class Real>
+typename TimeChain<Real>::State TimeChain<Real>::initial() const {
+    const MemoryLayout& layout = memories_.layout();
+    if (start_ && start_->carry.size() != layout.between)
+        throw InvalidArgument("a sweep starts from a state between windows, of " + std::to_string(layout.between) +
+                              " numbers for this model, but was given one of " + std::to_string(start_->carry.size()) +
+                              "; take zero(), or the state that carry_over gives");
+    State x{Buffer<Real>(Kind::carry, *ledger_)};
+    x.carry.resize(layout.state);
+    memories_.start(start_ ? start_->carry.data() : nullptr, x.carry.data());
+    return x;
+}
+
+template <class Real>
+void TimeChain<Real>::carry_over(Index link, const State& x, State& to) {
+    if (link < 0 || link > *length() || x.carry.size() != memories_.layout().state)
+        throw InvalidArgument("carry_over wants the state of a sweep at one of its links 0 to " + std::to_string(*length()) + ", of " +
+                              std::to_string(memories_.layout().state) + " numbers, but was given link " + std::to_string(link) +
+                              " and " + std::to_string(x.carry.size()) + " numbers");
+    to.carry.bind(Kind::carry, *ledger_);
+    to.carry.resize(memories_.layout().between);
+    memories_.between(std::min(link * chunk_, steps_), x.carry.data(), to.carry.data());
 }
 
 template <class Real>
@@ -163,7 +208,9 @@ Segment<Real> TimeChain<Real>::segment(Index link) {
     s.training = window_.training;
     s.begins = window_.begins && link == 0;
     s.behind = window_.steps - first - steps;
+    s.context = window_.context;
     if (window_.marks) s.marks = window_.marks + place;
+    if (window_.key_padding) s.key_padding = window_.key_padding + place;
     if (window_.tokens) s.tokens = window_.tokens + place;
     if (window_.classes) s.classes = window_.classes + place;
     if (window_.values) s.values = window_.values + place * network_->spec().targets();
@@ -176,10 +223,12 @@ Segment<Real> TimeChain<Real>::segment(Index link) {
 }
 
 template <class Real>
-DepthFrame<Real> TimeChain<Real>::frame(Index link, const Real* carry_in) {
+DepthFrame<Real> TimeChain<Real>::frame(Index link, const Real* carry_in, Real* area) {
     DepthFrame<Real> f;
     f.network = network_;
     f.at = segment(link);
+    memories_.point(f.at, link * chunk_, f.at.steps, area);
+    f.memory = memories_.rows();
     f.parameters = parameters(link);
     f.carry_in = carry_in;
     f.carry_out = carry_.data();
@@ -207,10 +256,12 @@ template <class Real>
 Index TimeChain<Real>::advance(Range r, State& x) {
     DepthChain<Real> depth;
     for (Index link = r.first; link < r.last; ++link) {
-        depth.frame() = frame(link, x.carry.data());
+        depth.frame() = frame(link, x.carry.data(), memories_.scratch());
+        memories_.load(x.carry.data());
         auto flow = input(link, depth.frame().at.steps);
         depth.advance({0, network_->carry_depth()}, flow);
         flow_ = std::move(flow.values);
+        memories_.keep(depth.frame().at.steps, carry_.data());
         x.carry.swap(carry_);
     }
     return r.last;
@@ -222,28 +273,36 @@ typename DepthChain<Real>::Tape TimeChain<Real>::tape_of(Index layer, Tape& tape
 }
 
 template <class Real>
+Real* TimeChain<Real>::area_of(Tape& tape) const {
+    return tape.values.data() + aligned<Real>(network_->carry() * batch_);
+}
+
+template <class Real>
 Index TimeChain<Real>::record(Range r, State& x, Tape& tape) {
     tape.values.bind(Kind::tape, *ledger_);
     tape.values.resize(tapes_.back());
-    std::copy(x.carry.begin(), x.carry.end(), tape.values.begin());
+    std::copy_n(x.carry.begin(), network_->carry() * batch_, tape.values.begin());
     DepthChain<Real> depth;
-    depth.frame() = frame(r.first, tape.values.data());
+    depth.frame() = frame(r.first, tape.values.data(), area_of(tape));
+    memories_.load(x.carry.data());
     auto flow = input(r.first, depth.frame().at.steps);
     for (Index l = 0; l < network_->depth(); ++l) {
         auto own = tape_of(l, tape);
         depth.record({l, l + 1}, flow, own);
     }
     flow_ = std::move(flow.values);
-    if (!std::isfinite(log_[r.first])) not_finite(r.first, tape.values.data());
+    if (!std::isfinite(log_[r.first])) not_finite(r.first, tape);
+    memories_.keep(depth.frame().at.steps, carry_.data());
     x.carry.swap(carry_);
     return r.last;
 }
 
 /// Runs the link once more, layer by layer, to find where it begins.
 template <class Real>
-void TimeChain<Real>::not_finite(Index link, const Real* carry_in) {
+void TimeChain<Real>::not_finite(Index link, Tape& link_tape) {
+    const Real* const carry_in = link_tape.values.data();
     DepthChain<Real> depth;
-    depth.frame() = frame(link, carry_in);
+    depth.frame() = frame(link, carry_in, area_of(link_tape));
     const Segment<Real>& at = depth.frame().at;
     const double loss = log_[link];
     Index step = at.first;
@@ -286,7 +345,7 @@ void TimeChain<Real>::seed(const State&, Adjoint& a) {
     if (end_)
         a = *end_;
     else if (a.carry.empty())
-        a = zero();
+        a = zero_adjoint();
     else
         a.carry.fill(Real{0});
 }
@@ -296,7 +355,9 @@ void TimeChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
     if (!gradients_) throw InvalidArgument("reverse adds to the gradients, but none were given; call add_to() first");
     DepthChain<Real> depth;
     DepthFrame<Real>& f = depth.frame();
-    f = frame(r.first, tape.values.data());
+    f = frame(r.first, tape.values.data(), area_of(tape));
+    memories_.spread(f.at.steps, a.carry.data());
+    f.dmemory = memories_.drows();
     f.gradients = gradients_;
     f.dcarry = a.carry.data();
     f.input_gradient = window_.input_gradient != nullptr;
@@ -306,6 +367,7 @@ void TimeChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
         depth.reverse({l, l + 1}, flow, own, flow);
     }
     flow_ = std::move(flow.values);
+    memories_.collect(a.carry.data());
     if (r.first > 0 && !window_.factors.empty()) {
         const auto factor = static_cast<Real>(window_.factors[static_cast<std::size_t>(r.first - 1)]);
         for (Real& v : a.carry.span()) v *= factor;
@@ -319,7 +381,7 @@ void TimeChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
 static_assert(Chain<DepthChain<float>> && Chain<TimeChain<float>>);
 template class TimeChain<float>;
 template class TimeChain<double>;
-template TimeChainSizes time_chain_sizes(const Network<float>&, Index, Index, Index);
-template TimeChainSizes time_chain_sizes(const Network<double>&, Index, Index, Index);
+template TimeChainSizes time_chain_sizes(const Network<float>&, Index, Index, Index, bool, const MemoryPlaces&);
+template TimeChainSizes time_chain_sizes(const Network<double>&, Index, Index, Index, bool, const MemoryPlaces&);
 
 }  // namespace backsweep

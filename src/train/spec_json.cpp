@@ -3,6 +3,7 @@
 #include "backsweep/train/spec_json.hpp"
 
 #include "backsweep/base/error.hpp"
+#include "train/spec_members.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -157,103 +158,6 @@ private:
     std::string what_;
     std::vector<std::string> known_;
 };
-
-template <class Io>
-void members(Io& io, EmbeddingSpec& spec) {
-    io.member("name", spec.name);
-    io.member("vocabulary", spec.vocabulary);
-    io.member("features", spec.features);
-    io.member("padding", spec.padding);
-}
-
-template <class Io>
-void members(Io& io, RecurrentSpec& spec) {
-    io.member("name", spec.name);
-    io.choice("cell", spec.cell, {"lstm", "gru", "rnn_tanh", "rnn_relu"});
-    io.member("inputs", spec.inputs);
-    io.member("hidden", spec.hidden);
-    io.member("layers", spec.layers);
-    io.member("bias", spec.bias);
-    io.member("projection", spec.projection);
-    io.member("heads", spec.heads);
-    io.member("layer_norm", spec.layer_norm);
-    io.member("bidirectional", spec.bidirectional);
-    io.member("learned_state", spec.learned_state);
-    io.choice("start", spec.start, {"uniform", "orthogonal", "identity"});
-    io.member("forget_bias", spec.forget_bias);
-    io.member("dropout", spec.dropout);
-    io.member("locked", spec.locked);
-    io.member("weight_drop", spec.weight_drop);
-}
-
-template <class Io>
-void members(Io& io, DenseSpec& spec) {
-    io.member("name", spec.name);
-    io.member("inputs", spec.inputs);
-    io.member("outputs", spec.outputs);
-    io.member("bias", spec.bias);
-    io.member("tied", spec.tied);
-}
-
-template <class Io>
-void members(Io& io, NormSpec& spec) {
-    io.member("name", spec.name);
-    io.member("features", spec.features);
-    io.choice("kind", spec.kind, {"layer", "rms"});
-    io.member("epsilon", spec.epsilon);
-    io.member("affine", spec.affine);
-}
-
-template <class Io>
-void members(Io& io, ActivationSpec& spec) {
-    io.member("name", spec.name);
-    io.member("features", spec.features);
-    io.choice("kind", spec.kind,
-              {"relu", "silu", "gelu", "gelu_tanh", "tanh", "sigmoid", "softplus", "softmax", "log_softmax"});
-}
-
-template <class Io>
-void members(Io& io, DropoutSpec& spec) {
-    io.member("name", spec.name);
-    io.member("features", spec.features);
-    io.member("rate", spec.rate);
-    io.member("locked", spec.locked);
-}
-
-template <class Io>
-void members(Io& io, ResidualSpec& spec) {
-    io.member("name", spec.name);
-    io.member("layers", spec.layers);
-}
-
-template <class Io>
-void members(Io& io, LayerSpec& spec) {
-    io.alternative("layer", spec, {"embedding", "recurrent", "dense", "norm", "activation", "dropout", "residual"});
-}
-
-template <class Io>
-void members(Io& io, LossSpec& spec) {
-    io.choice("kind", spec.kind,
-              {"cross_entropy", "mean_squared_error", "inner_product", "l1", "huber", "smooth_l1", "binary_cross_entropy",
-               "gaussian_nll"});
-    io.choice("reduction", spec.reduction, {"mean", "sum", "none"});
-    io.member("class_weights", spec.class_weights);
-    io.member("label_smoothing", spec.label_smoothing);
-    io.member("ignore_index", spec.ignore_index);
-    io.member("delta", spec.delta);
-    io.member("beta", spec.beta);
-    io.member("pos_weight", spec.pos_weight);
-    io.member("epsilon", spec.epsilon);
-    io.member("full", spec.full);
-    io.member("shared_variance", spec.shared_variance);
-    io.choice("at", spec.at, {"every", "last"});
-}
-
-template <class Io>
-void members(Io& io, ModelSpec& spec) {
-    io.member("layers", spec.layers);
-    io.member("loss", spec.loss);
-}
 
 template <class Io>
 void members(Io& io, SgdSpec& spec) {
@@ -423,6 +327,18 @@ std::string words(const ActivationSpec& s) {
 }
 std::string words(const DropoutSpec& s) {
     return fmt::format("{}dropout {}", s.locked ? "locked " : "", s.rate);
+}
+std::string words(const FoldSpec& s) {
+    return fmt::format("fold {} -> {}", s.inputs, s.outputs);
+}
+std::string words(const AttentionSpec& s) {
+    std::string line = fmt::format("{} attention {}", s.across                              ? "cross"
+                                                      : s.mask == AttentionSpec::Mask::full ? "full"
+                                                                                            : "causal",
+                                   s.features);
+    if (s.heads > 1) line += fmt::format(" in {} heads", s.heads);
+    if (s.memory > 0) line += fmt::format(" with {} steps of {}memory", s.memory, s.detached ? "detached " : "");
+    return line;
 }
 std::string words(const ResidualSpec& s) {
     std::string line;

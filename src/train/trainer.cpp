@@ -87,7 +87,7 @@ void check_whole(const ModelSpec& model, const Source<Real>& source) {
     if (source.divisible()) return;  // a window of a stream is what the user calls a sequence
     for (Index w = 1; w < source.windows(); ++w)
         if (!source.fresh(w))
-            throw InvalidArgument(std::string(model.segmentable() ? "a loss of last steps" : "a bidirectional layer") +
+            throw InvalidArgument(std::string(model.segmentable() ? "a loss of last steps" : "a bidirectional layer, or full attention,") +
                                   " reads whole sequences, but window " + std::to_string(w) + " of " + source.name() +
                                   " goes on with those of the one before; take windows as long as the longest sequence");
 }
@@ -136,6 +136,9 @@ Index versions_kept(const Source<Real>& source, const TrainOptions& o) {
 template <class Real>
 void check(const Network<Real>& network, const Source<Real>& source, const TrainOptions& o) {
     if (std::string why = o.problem(); !why.empty()) throw InvalidArgument(why);
+    if (std::string why = o.memories.problem(network.memories().size()); !why.empty()) throw InvalidArgument(why);
+    if (network.spec().context())
+        throw InvalidArgument("this model attends to a context, which a source does not give; sweep it with a TimeChain of your own");
     if (o.look_back > 0) {
         if (source.window() % o.chunk != 0 || o.look_back % o.chunk != 0)
             throw InvalidArgument("chunk must divide the steps of an update and the look-back, got chunk = " + std::to_string(o.chunk) +
@@ -154,7 +157,7 @@ void check(const Network<Real>& network, const Source<Real>& source, const Train
     if (!network.spec().segmentable()) {
         const Index steps = source.window();
         if (o.carry)
-            throw InvalidArgument("a bidirectional layer reads whole sequences, so no state goes on to a next window; set carry to false");
+            throw InvalidArgument("a bidirectional layer, or full attention, reads whole sequences, so no state goes on to a next window; set carry to false");
         if (o.chunk < steps)
             throw InvalidArgument("a bidirectional layer is not cut in time: chunk must be at least the window's " + std::to_string(steps) +
                                   " steps, got " + std::to_string(o.chunk));
@@ -233,15 +236,15 @@ Workload workload(const Network<Real>& network, const Source<Real>& source, cons
     w.steps = std::min(o.windows.most(source.window()) + std::min(o.look_back, source.length()), source.length());
     w.chunk = o.chunk;
     for (const Index size : cuts.sizes) {
-        const TimeChainSizes s = time_chain_sizes(network, w.steps, size, o.chunk);
+        const TimeChainSizes s = time_chain_sizes(network, w.steps, size, o.chunk, o.carry, o.memories);
         w.state += s.state;
+        // The working state and the adjoint; with carry, x_0 and the next x_0 of every micro-batch.
+        w.always[Kind::carry] += s.state + s.adjoint + (o.carry ? 2 * o.micro_batches * s.between : 0);
         w.tape += s.tape;
         w.always[Kind::workspace] += s.workspace;
         w.always[Kind::log] += s.log;
         w.always[Kind::gradients] += parameters;
     }
-    // The working state and the adjoint; with carry, x_0 and the next x_0 of every micro-batch.
-    w.always[Kind::carry] = (2 + (o.carry ? 2 * o.micro_batches : 0)) * w.state;
     w.always[Kind::parameters] = parameters * versions_kept(source, o);
     w.always[Kind::moments] = parameters * o.optimizer.moments();
     w.always[Kind::data] = w.steps * source.batch() * source.step_bytes();
@@ -256,7 +259,7 @@ struct Trainer<Real>::Shard {
     Shard(const Network<Real>& network, Index number_, Index batch, Index micro_batches, const TrainOptions& o, const Plan& plan, bool carry)
         : number(number_),
           links(plan.schedule.steps),
-          chain(network, batch, o.chunk, ledger),
+          chain(network, batch, o.chunk, ledger, o.memories),
           run(chain, make_schedule(plan.schedule)),
           gradients(network.parameters().size(), Kind::gradients, ledger) {
         for (Index m = 0; m < micro_batches; ++m) batches.emplace_back(ledger);
@@ -357,7 +360,8 @@ void Trainer<Real>::sweep(Shard& shard, const WindowCut& cut, double scale) {
         if (goes_on) {
             // The next window begins look_back steps before the end of this one, or where this one does.
             const Index next = std::max<Index>(0, batch.first + batch.steps - options_.look_back) - batch.first;
-            shard.run.watch(std::min(links, ceil_div(next, options_.chunk)), [&, m](const typename Shard::State& x) { shard.nexts[m] = x; });
+            const Index link = std::min(links, ceil_div(next, options_.chunk));
+            shard.run.watch(link, [&, m, link](const typename Shard::State& x) { shard.chain.carry_over(link, x, shard.nexts[m]); });
         } else {
             shard.run.watch(-1, {});
         }
@@ -574,7 +578,7 @@ Evaluation evaluate(const Network<Real>& network, std::span<const Real> paramete
                               std::to_string(parameters.size()));
     check_whole(network.spec(), source);
     if (carry && !network.spec().segmentable())
-        throw InvalidArgument("a bidirectional layer reads whole sequences, so no state goes on to a next window; set carry to false");
+        throw InvalidArgument("a bidirectional layer, or full attention, reads whole sequences, so no state goes on to a next window; set carry to false");
     using State = typename TimeChain<Real>::State;
     struct Part {
         Part(const Network<Real>& network, Index batch, Index chunk) : chain(network, batch, chunk) {}
@@ -618,7 +622,7 @@ Evaluation evaluate(const Network<Real>& network, std::span<const Real> paramete
                 part.run = std::make_unique<Execution<TimeChain<Real>>>(part.chain, make_schedule(options));
             }
             part.run->forward();
-            part.start = part.run->state();
+            part.chain.carry_over(links, part.run->state(), part.start);
         });
         for (const auto& part : parts) sum += part->chain.loss();
         for (const auto& part : parts) total.positions += part->divisor;

@@ -5,7 +5,7 @@
 
 #include "backsweep/data/text.hpp"
 #include "backsweep/train/trainer.hpp"
-#include "cli/program.hpp"
+#include "cli/place.hpp"
 
 #include <cmath>
 #include <csignal>
@@ -18,34 +18,6 @@ using nlohmann::json;
 
 namespace {
 
-/// A folder with text.txt and config.toml.
-struct Place : Scratch {
-    explicit Place(const std::string& config = small_config(), const std::string& text = some_text(2000)) {
-        write_file(path() / "text.txt", text);
-        write_file(path() / "config.toml", config);
-    }
-    Answer train(const std::string& run, const std::vector<std::string>& settings = {},
-                 const std::vector<std::string>& more = {}) const {
-        std::vector<std::string> words{"train", "config.toml", "--out", run};
-        for (const std::string& s : settings) words.insert(words.end(), {"--set", s});
-        words.insert(words.end(), more.begin(), more.end());
-        Answer answer = run_program(words, path());
-        BOOST_TEST_CONTEXT(answer.err) BOOST_CHECK_EQUAL(answer.code, 0);
-        return answer;
-    }
-};
-
-/// The updates of metrics.jsonl without the clock.
-std::vector<json> updates(const fs::path& run) {
-    std::vector<json> kept;
-    for (json line : metrics(run)) {
-        if (line.contains("part")) continue;
-        line.erase("seconds");
-        kept.push_back(std::move(line));
-    }
-    return kept;
-}
-
 template <class T>
 std::vector<T> column(const std::vector<json>& lines, const char* key) {
     std::vector<T> values;
@@ -57,11 +29,6 @@ std::vector<T> column(const std::vector<json>& lines, const char* key) {
 std::ptrdiff_t updates_begun(const fs::path& run) {
     const std::string text = text_of_file(run / "metrics.jsonl");
     return std::count(text.begin(), text.end(), '\n');
-}
-
-void check_same_end(const fs::path& a, const fs::path& b) {
-    BOOST_TEST((tensors(a) == tensors(b)));
-    BOOST_TEST((updates(a) == updates(b)));
 }
 
 }  // namespace
@@ -427,9 +394,9 @@ BOOST_AUTO_TEST_CASE(cells_dropout_and_windows) {
     const Place place;
     int number = 0;
     for (const std::vector<std::string>& settings :
-         {std::vector<std::string>{"model.cell=gru", "model.layer_norm=true", "model.layers=2", "model.dropout=0.2"},
-          {"model.cell=rnn_relu", "model.start=identity", "model.output_dropout=0.3", "model.locked=true"},
-          {"model.cell=rnn_tanh", "model.start=orthogonal", "model.heads=3", "model.learned_state=true"},
+         {std::vector<std::string>{"model.kind=gru", "model.layer_norm=true", "model.layers=2", "model.dropout=0.2"},
+          {"model.kind=rnn_relu", "model.start=identity", "model.output_dropout=0.3", "model.locked=true"},
+          {"model.kind=rnn_tanh", "model.start=orthogonal", "model.heads=3", "model.learned_state=true"},
           {"model.projection=4", "model.forget_bias=1.5", "model.weight_drop=0.3", "model.input_dropout=0.1"},
           {"model.embedding=9", "model.tied=true", "train.windows=normal", "train.window_deviation=2"},
           {"train.windows=artbp", "train.chunk=2", "train.window_tail=0", "train.window_longest=40"}}) {
@@ -484,9 +451,9 @@ BOOST_AUTO_TEST_CASE(model_keys_without_effect_are_refused) {
         BOOST_TEST(answer.err.find(words) != std::string::npos, answer.err);
         BOOST_TEST(!fs::exists(place.path() / "none"));
     };
-    refused({"model.cell=gru", "model.projection=3"}, "'model.projection' has no effect");
-    refused({"model.cell=rnn_tanh", "model.layer_norm=true"}, "'model.layer_norm' has no effect");
-    refused({"model.cell=gru", "model.forget_bias=1"}, "'model.forget_bias' has no effect");
+    refused({"model.kind=gru", "model.projection=3"}, "'model.projection' has no effect");
+    refused({"model.kind=rnn_tanh", "model.layer_norm=true"}, "'model.layer_norm' has no effect");
+    refused({"model.kind=gru", "model.forget_bias=1"}, "'model.forget_bias' has no effect");
     refused({"model.layers=1", "model.dropout=0.5"}, "'model.dropout' has no effect");
     refused({"model.locked=true"}, "'model.locked' has no effect");
     refused({"model.checksum=crc32:0"}, "'model.checksum' has no effect");
@@ -497,7 +464,7 @@ BOOST_AUTO_TEST_CASE(model_keys_without_effect_are_refused) {
     refused({"train.carry=false", "train.windows=normal"}, "'train.windows' has no effect");
     refused({"model.heads=2"}, "heads must divide hidden");
     refused({"model.weights=none.safetensors"}, "none.safetensors");
-    refused({"model.cell=gru2"}, "model.cell");
+    refused({"model.kind=gru2"}, "model.kind");
     refused({"loss.ignore_index=999"}, "there are");
     refused({"train.windows=artbp", "train.chunk=1", "rate.law=step", "rate.factor=0.5"}, "rate.period");
 }
@@ -508,7 +475,7 @@ BOOST_AUTO_TEST_CASE(info_lists_layers) {
     BOOST_CHECK_EQUAL(text.code, 0);
     for (const char* words : {"rnn, layer 0", "rnn, dropout 0", "rnn, layer 1", "head", "cross_entropy", "parameters", "tape bytes"})
         BOOST_TEST(text.out.find(words) != std::string::npos, words);
-    const json info = run_program({"info", "config.toml", "--json", "--set", "model.cell=gru", "--set", "train.precision=double"}, place.path()).json();
+    const json info = run_program({"info", "config.toml", "--json", "--set", "model.kind=gru", "--set", "train.precision=double"}, place.path()).json();
     const json& rnn = info.at("layers").at(1);
     const int hidden = 9, inputs = info.at("layers").at(0).at("outputs").get<int>();
     BOOST_CHECK_EQUAL(rnn.at("parameters").get<int>(), 3 * hidden * (inputs + hidden + 2));

@@ -88,6 +88,9 @@ std::vector<Model> small_models() {
         {"locked stack",
          of({RecurrentSpec{.name = "rnn", .inputs = 2, .hidden = 5, .layers = 2, .dropout = 0.5, .locked = true}},
             squares)},
+        {"fold", of({DenseSpec{"below", 2, 12}, FoldSpec{"fold", 12, 4}, DenseSpec{"head", 4, 3}}, squares)},
+        {"fold to one feature", of({DenseSpec{"below", 2, 7}, FoldSpec{"fold", 7, 1}})},
+        {"fold of one block", of({DenseSpec{"below", 3, 5}, FoldSpec{"fold", 5, 5}})},
         {"tied head", tied_model(std::nullopt)},
         {"tied head without bias",
          {{EmbeddingSpec{"embedding", 5, 4, std::nullopt},
@@ -447,6 +450,20 @@ BOOST_AUTO_TEST_CASE(activations_keep_their_heads_at_the_edges) {
     }
 }
 
+// Blocks of features, not every so manyth feature; the adjoint goes to all of them.
+BOOST_AUTO_TEST_CASE(a_fold_adds_blocks) {
+    for (const Driver driver : drivers) BOOST_TEST_CONTEXT(to_string(driver)) {
+            Problem<double> problem;
+            problem.steps = 2;
+            problem.x = {1, 2, 4, 8, 16, 32, -1, -2, -4, -8, -16, -32};
+            problem.values = {3, 5, 7, 11};
+            const auto out = sweep(build<double>(driver, of({FoldSpec{"fold", 6, 2}})), {}, problem, 2);
+            BOOST_TEST(same_bits(out.y, std::vector<double>{21, 42, -21, -42}));
+            BOOST_TEST(same_bits(out.dx, std::vector<double>{3, 5, 3, 5, 3, 5, 7, 11, 7, 11, 7, 11}));
+        }
+    BOOST_TEST(of({FoldSpec{"fold", 7, 2}}).problem() == "layer 'fold': outputs must divide inputs = 7, but is 2");
+}
+
 // Rows far from 0 whose spread is small, and one without spread: the norm sees the spread alone. In float the sum of
 // such a row rounds by a tenth of the spread.
 BOOST_AUTO_TEST_CASE(a_norm_does_not_lose_a_small_spread_far_from_zero) {
@@ -479,6 +496,7 @@ BOOST_AUTO_TEST_CASE(tapes_are_as_small_as_they_can_be) {
     BOOST_TEST(tape(of({norm(5)}), 0) == 7 * 3 * 5);
     BOOST_TEST(tape(of({norm(5, NormSpec::Kind::rms)}), 0) == 7 * 3 * 5);
     for (const auto& [name, kind] : activations) BOOST_TEST(tape(of({ActivationSpec{name, 5, kind}}), 0) == 7 * 3 * 5);
+    BOOST_TEST(tape(of({FoldSpec{"fold", 6, 3}}), 0) == 0);
     // norm's x (4), linear1's x (4), activation's x (6), linear2's x (6)
     BOOST_TEST(tape(of(feed_forward({.features = 4, .hidden = 6, .dropout = 0.5})), 0) == 7 * 3 * (4 + 4 + 6 + 6));
 }

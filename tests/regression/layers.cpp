@@ -8,6 +8,7 @@
 #include "backsweep/nn/time_chain.hpp"
 #include "backsweep/schedule/schedule.hpp"
 #include "nn/cases.hpp"
+#include "nn/swept_window.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -96,6 +97,86 @@ BOOST_AUTO_TEST_CASE(evaluation_has_a_gradient_and_no_dropout) {
                 BOOST_TEST(once.loss == without.loss);
                 BOOST_TEST(!same_bits(gradients(network, true, 1).input, once.input).passed);
             }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// G13: one query without a visible key turned all gradients into NaN. Two sequences of four steps, causal window of two, the
+// second of length two: gradients are finite and those of a run where its last two rows are cut out before attention. A
+// query that sees no key is in the loss too: it gives the bias, and no gradient but the bias's.
+BOOST_AUTO_TEST_SUITE(G13)
+
+namespace {
+
+constexpr Index features = 4;
+
+ModelSpec windowed() {
+    ModelSpec m{{AttentionSpec{.name = "attention", .features = features, .heads = 2, .memory = 1, .window = 2}}, {}};
+    m.loss.kind = LossSpec::Kind::inner_product;
+    return m;
+}
+
+/// The steps of one of the two sequences.
+Problem<double> alone(const Problem<double>& both, Index sequence, Index steps) {
+    Problem<double> one;
+    one.steps = steps;
+    for (Index t = 0; t < steps; ++t)
+        for (Index k = 0; k < features; ++k) {
+            const auto from = static_cast<std::size_t>((t * 2 + sequence) * features + k);
+            one.x.push_back(both.x[from]);
+            one.values.push_back(both.values[from]);
+        }
+    return one;
+}
+
+template <class Real>
+bool finite(const std::vector<Real>& values) {
+    return std::all_of(values.begin(), values.end(), [](Real v) { return std::isfinite(v); });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(rows_without_keys_leave_all_gradients_finite) {
+    auto both = data_for(windowed(), 0, 4, 2);
+    both.scale = 1.0;
+    const std::vector<std::uint8_t> padding{0, 0, 0, 0, 0, 1, 0, 1};
+    for (const Driver driver : drivers)
+        for (const bool marks : {false, true})
+            for (const Index chunk : {1, 2, 3, 4})
+                BOOST_TEST_CONTEXT(to_string(driver) << ", " << (marks ? "marks" : "key padding") << ", chunk " << chunk) {
+                    const auto network = build<double>(driver, windowed());
+                    const auto parameters = parameters_for(network);
+                    both.weights = {1, 1, 1, 1, 1, 0, 1, 0};
+                    both.marks.clear();
+                    for (const std::uint8_t hidden : padding)
+                        if (marks) both.marks.push_back(hidden ? Mark::filler : Mark::step);
+                    const auto* const keys = marks ? nullptr : padding.data();
+                    const auto got = swept(network, parameters, both, {}, chunk, keys);
+                    const auto first = swept(network, parameters, alone(both, 0, 4), {}, chunk);
+                    const auto second = swept(network, parameters, alone(both, 1, 2), {}, chunk);
+                    std::vector<double> sum = first.gradients;
+                    for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += second.gradients[k];
+                    BOOST_TEST(compare(got.gradients, sum, {0.0, 1e-13}));
+                    std::vector<double> dx(got.dx.size());
+                    for (std::size_t k = 0; k < dx.size(); ++k) {
+                        const std::size_t t = k / 8, b = k / features % 2, f = k % features;
+                        dx[k] = b == 0 ? first.dx[t * features + f] : t < 2 ? second.dx[t * features + f] : 0.0;
+                    }
+                    BOOST_TEST(compare(got.dx, dx, {0.0, 1e-13}));
+                    BOOST_TEST(compare(std::vector{got.objective}, std::vector{first.objective + second.objective}, {0.0, 1e-13}));
+                    const auto single = swept(build<float>(driver, windowed()), cast<float>(parameters), cast<float>(both), {}, chunk, keys);
+                    BOOST_TEST(finite(single.gradients));
+                    BOOST_TEST(finite(single.dx));
+                    if (marks) continue;
+                    // The last step of the second sequence sees nothing at all.
+                    both.weights.back() = 1.0;
+                    const auto seen = swept(network, parameters, both, {}, chunk, keys);
+                    const Index bias = network.parameters().find("attention.out_proj.bias").offset;
+                    sum = got.gradients;
+                    for (Index k = 0; k < features; ++k) sum[static_cast<std::size_t>(bias + k)] += both.values[static_cast<std::size_t>(28 + k)];
+                    BOOST_TEST(compare(seen.gradients, sum, {0.0, 1e-13}));
+                    BOOST_TEST(compare(seen.dx, got.dx, {0.0, 1e-13}));
+                }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,7 @@
 
 #include "nn/cases.hpp"
 #include "nn/reference_cases.hpp"
+#include "nn/swept_window.hpp"
 
 #include <cmath>
 #include <limits>
@@ -48,6 +49,66 @@ BOOST_AUTO_TEST_CASE(lstm_gradients_agree_with_central_differences_at_every_leng
                     }
                 }
     BOOST_TEST(compared == 3 * 6 * 2 * 4);
+}
+
+// The same for attention with a memory that has a gradient: that of the rows before the window too. It is as long as what
+// can be seen, so that segments change nothing.
+BOOST_AUTO_TEST_CASE(attention_gradients_agree_with_central_differences_at_every_length) {
+    using Position = AttentionSpec::Position;
+    const AttentionSpec plain{.name = "attention", .features = 4, .heads = 2, .memory = 9};
+    std::vector<AttentionSpec> kinds(4, plain);
+    kinds[0].position = Position::alibi;
+    kinds[1].position = Position::rotary;
+    kinds[1].save = {};
+    kinds[2].position = Position::relative;
+    kinds[2].window = 4;
+    kinds[2].memory = 3;
+    kinds[3].projection = AttentionSpec::Projection::gated;
+    kinds[3].save = {"query", "value"};
+    int compared = 0;
+    for (Index layers = 1; layers <= 3; ++layers)
+        for (Index steps = 1; steps <= 6; ++steps)
+            for (const bool last_only : {false, true}) {
+                const std::size_t kind = static_cast<std::size_t>(layers + steps) % kinds.size();
+                ModelSpec spec;
+                for (Index l = 0; l < layers; ++l) {
+                    AttentionSpec attention = kinds[kind];
+                    attention.name += std::to_string(l);
+                    spec.layers.push_back(attention);
+                }
+                spec.layers.push_back(DenseSpec{"head", 4, 2});
+                spec.loss.kind = LossSpec::Kind::mean_squared_error;
+                const auto stream = static_cast<std::uint32_t>(40 * steps);
+                auto start = remembering(cpu::build<double>(spec), 2, 3, stream);
+                auto problem = data_for(spec, 0, steps, 2, stream);
+                problem.weights.clear();
+                problem.loss_from = last_only ? steps - 1 : 0;
+                auto parameters = parameters_for(cpu::build<double>(spec), static_cast<std::uint64_t>(layers));
+                const std::vector<double> noise = random_values(static_cast<Index>(parameters.size()), 7, 0.3);
+                for (std::size_t k = 0; k < parameters.size(); ++k) parameters[k] += noise[k];
+                BOOST_TEST_CONTEXT("kind " << kind << ", " << layers << " layers, " << steps
+                                           << " steps, last only: " << last_only) {
+                    const auto network = cpu::build<double>(spec);
+                    const auto value = [&] { return swept(network, parameters, problem, start, steps).objective; };
+                    const Tolerance tolerance{1e-6, 0.0};
+                    const auto dw = central_differences(parameters, value), dx = central_differences(problem.x, value);
+                    std::vector<double> rows(start.begin(), start.begin() + network.adjoint() * 2);
+                    const auto drows = central_differences(rows, [&] {
+                        std::copy(rows.begin(), rows.end(), start.begin());
+                        return value();
+                    });
+                    std::copy(rows.begin(), rows.end(), start.begin());
+                    for (const Driver driver : drivers)
+                        for (const Index chunk : {Index{1}, Index{4}, steps}) {
+                            const auto got = swept(build<double>(driver, spec), parameters, problem, start, chunk);
+                            BOOST_TEST(compare(got.gradients, dw, tolerance));
+                            BOOST_TEST(compare(got.dx, dx, tolerance));
+                            BOOST_TEST(compare(got.dstart, drows, tolerance));
+                            ++compared;
+                        }
+                }
+            }
+    BOOST_TEST(compared == 3 * 6 * 2 * 6);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -95,6 +95,41 @@ BOOST_AUTO_TEST_CASE(losses_come_back) {
     BOOST_TEST(back(loss).shared_variance);
 }
 
+BOOST_AUTO_TEST_CASE(every_member_of_attention_comes_back) {
+    AttentionSpec all{.name = "a", .features = 6, .heads = 3, .head_features = 4};
+    all.memory = 5;
+    all.detached = true;
+    all.window = 9;
+    all.position = AttentionSpec::Position::rotary;
+    all.rotary_base = 1.0 / 3.0;
+    all.rotary_features = 2;
+    all.interleaved = true;
+    all.scale = 0.1;
+    all.bias = false;
+    all.dropout = 0.3;
+    all.save = {"output", "key"};
+    AttentionSpec across{.name = "b", .features = 6, .heads = 2, .mask = AttentionSpec::Mask::full, .across = true};
+    across.key_features = 3;
+    across.value_features = 7;
+    across.save = {};
+    AttentionSpec gated{.name = "c", .features = 6, .projection = AttentionSpec::Projection::gated};
+    gated.position = AttentionSpec::Position::alibi;
+    const ModelSpec model{{ResidualSpec{"r", {all, ResidualSpec{"s", {across}}, gated}}, FoldSpec{"f", 6, 2}}, LossSpec{}};
+    const ModelSpec back = model_from_json(to_json(model));
+    BOOST_TEST(to_json(back) == to_json(model));
+    const auto& r = std::get<ResidualSpec>(back.layers[0]);
+    const auto& a = std::get<AttentionSpec>(r.layers[0]);
+    BOOST_TEST((a.head_features == 4 && a.memory == 5 && a.detached && a.window == 9 && a.rotary_features == 2));
+    BOOST_TEST((a.position == all.position && a.rotary_base == all.rotary_base && a.interleaved && a.scale == 0.1));
+    BOOST_TEST((!a.bias && a.dropout == 0.3 && a.save == all.save && a.mask == all.mask && a.heads == 3));
+    const auto& b = std::get<AttentionSpec>(std::get<ResidualSpec>(r.layers[1]).layers[0]);
+    BOOST_TEST((b.across && b.mask == across.mask && b.key_features == 3 && b.value_features == 7 && b.save.empty()));
+    const auto& c = std::get<AttentionSpec>(r.layers[2]);
+    BOOST_TEST((c.projection == gated.projection && c.position == gated.position && c.save == gated.save && !c.scale));
+    const auto& f = std::get<FoldSpec>(back.layers[1]);
+    BOOST_TEST((f.name == "f" && f.inputs == 6 && f.outputs == 2));
+}
+
 BOOST_AUTO_TEST_CASE(training_rules_come_back) {
     for (const OptimizerSpec& spec : {
              OptimizerSpec{}, OptimizerSpec{.rule = SgdSpec{.momentum = 0.9, .nesterov = true, .weight_decay = 1e-4}},
@@ -155,7 +190,7 @@ BOOST_AUTO_TEST_CASE(what_is_unknown_is_named) {
     refused(model(R"({"layers": [{}]})"), "model.layers[0] needs the key \"layer\"");
     refused(model(R"({"layers": [{"layer": "dense"}, {"layer": "gru4"}]})"),
             "model.layers[1].layer must be one of \"embedding\", \"recurrent\", \"dense\", \"norm\", \"activation\", \"dropout\", "
-            "\"residual\", not \"gru4\"");
+            "\"fold\", \"attention\", \"residual\", not \"gru4\"");
     refused(model(R"({"layers": [{"layer": "dense", "hidden": 3}]})"),
             "model.layers[0] has no key \"hidden\"; there are: layer, name");
     refused(model(R"({"layers": [{"layer": "dense", "inputs": 1.5}]})"),

@@ -22,6 +22,8 @@ struct DepthFrame {
     const Real* carry_in = nullptr;
     Real* carry_out = nullptr;         ///< assigned by record, layer by layer
     Real* dcarry = nullptr;            ///< reverse: in place, layer by layer
+    Real* const* memory = nullptr;     ///< rows of every memory of the network, as Forward::memory; null: it has none
+    Real* const* dmemory = nullptr;    ///< their adjoints
     Buffer<Real>* spare = nullptr;     ///< a second activation buffer
     Real* workspace = nullptr;
     bool input_gradient = false;       ///< the first layer's dx is wanted: it stays in the adjoint
@@ -89,7 +91,7 @@ public:
         if (wanted) f.spare->resize(size.inputs * f.at.steps * f.at.batch);
         layer.reverse({f.at, f.parameters + parameters, f.gradients + parameters, memory_of(tape), f.carry_in + carry,
                        size.outputs > 0 ? a.values.data() : nullptr, wanted ? f.spare->data() : nullptr, f.dcarry + carry, f.workspace,
-                       tied(f.parameters, l), tied(f.gradients, l)});
+                       tied(f.parameters, l), tied(f.gradients, l), memory(f.memory, l), memory(f.dmemory, l)});
         if (wanted) a.values.swap(*f.spare);
     }
 
@@ -103,6 +105,9 @@ private:
         return offset < 0 ? nullptr : flat + offset;
     }
 
+    /// Layer l's first of the network's memories, or of their adjoints.
+    Real* const* memory(Real* const* all, Index l) const { return all ? all + frame_.network->memory_offset(l) : nullptr; }
+
     Footprint footprint(Index l) const { return frame_.network->layer(l).footprint(frame_.at.steps, frame_.at.batch); }
 
     /// One layer forward, by `advance` or `record`; a tape of no elements is null.
@@ -113,7 +118,7 @@ private:
         const Index carry = f.network->carry_offset(l, f.at.batch);
         f.spare->resize(size.outputs * f.at.steps * f.at.batch);
         (layer.*method)({f.at, f.parameters + f.network->parameter_offset(l), x.values.data(), f.spare->data(), f.carry_in + carry,
-                         f.carry_out + carry, tape, f.workspace, tied(f.parameters, l)});
+                         f.carry_out + carry, tape, f.workspace, tied(f.parameters, l), memory(f.memory, l)});
         x.values.swap(*f.spare);
     }
 

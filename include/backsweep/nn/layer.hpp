@@ -21,6 +21,26 @@ enum class Mark : std::uint8_t {
     filler  ///< nothing: no data is read, a state is held, embeddings and cells give 0, there is no loss and no gradient
 };
 
+/// What layers attend to besides the sequences themselves: an encoder's output, say. [step][batch][feature], the caller's.
+template <class Real>
+struct Context {
+    Index steps = 0;
+    const Real* keys = nullptr;
+    const Real* values = nullptr;  ///< null: the keys
+    const Mark* marks = nullptr;   ///< [step][batch]: fillers are not seen; null: all are
+    Real* dkeys = nullptr;         ///< added to by reverse where not null
+    Real* dvalues = nullptr;       ///< likewise; null, where values are the keys: all goes to dkeys
+};
+
+/// Earlier steps that a layer reads besides the segment: its inputs there.
+struct MemoryShape {
+    Index rows = 0;        ///< at most so many steps before the segment
+    Index features = 0;    ///< its inputs
+    bool gradient = true;  ///< false: detached, no adjoint goes back to those rows
+
+    friend bool operator==(const MemoryShape&, const MemoryShape&) = default;
+};
+
 /// A chunk of steps with the data that belong to it. Pointers are at the chunk's first step and owned by the caller.
 template <class Real>
 struct Segment {
@@ -33,6 +53,11 @@ struct Segment {
     bool begins = false;      ///< all sequences begin with the first step, as if it were marked `first`
     const Mark* marks = nullptr;  ///< [step][batch], or null: all are `step`
     Index behind = 0;             ///< steps of the window behind this chunk; marks reach over them too
+    /// [step][batch], or null: no step is hidden from attention as a key; 1: it is [PyTorch's key_padding_mask].
+    const std::uint8_t* key_padding = nullptr;
+    Index remembered = 0;  ///< steps before the segment, at most as many as any layer's memory, that a memory holds
+    const std::uint8_t* seen = nullptr;  ///< [remembered][batch]: 1: a key of the sequence that goes on; 0: hidden
+    const Context<Real>* context = nullptr;
 
     const std::int32_t* tokens = nullptr;   ///< [step][batch], if the model starts with an embedding
     const std::int32_t* classes = nullptr;  ///< [step][batch], targets of cross_entropy
@@ -43,6 +68,10 @@ struct Segment {
     double* loss = nullptr;         ///< assigned where not null: the weighted sum of this chunk's losses, before scale
     Real* losses = nullptr;  ///< [step][batch], assigned where not null: each position's loss, before weight and scale
 
+    /// Rows that a memory of at most `rows` holds before the segment: the last of those remembered.
+    Index rows_before(Index rows) const noexcept { return rows < remembered ? rows : remembered; }
+    /// Whether the step `back` (1 .. remembered) before the segment is a key of the sequence that goes on.
+    bool sees(Index back, Index b) const noexcept { return seen[(remembered - back) * batch + b] != 0; }
     /// Whether there is nothing at step t of sequence b.
     bool filler(Index t, Index b) const noexcept { return marks && marks[t * batch + b] == Mark::filler; }
     /// Whether the state starts afresh before step t of sequence b.
@@ -76,6 +105,9 @@ struct Forward {
     Real* tape;              ///< record: assigned; advance: null
     Real* workspace;
     const Real* tied = nullptr;  ///< the parameter of another layer that Layer::tied() names
+    /// For each of Layer::memories() [rows_before(rows) + steps][batch][features]: the rows before the segment, behind
+    /// which the layer, in advance and record alike, assigns its inputs.
+    Real* const* memory = nullptr;
 };
 
 template <class Real>
@@ -91,6 +123,10 @@ struct Backward {
     Real* workspace;
     const Real* tied = nullptr;
     Real* tied_gradients = nullptr;  ///< added to
+    const Real* const* memory = nullptr;  ///< as it was left forward
+    /// The adjoint of those rows, null where detached. In: what later segments add, to this one's rows too; the layer adds
+    /// its own to the rows before the segment and passes the segment's rows on to dx.
+    Real* const* dmemory = nullptr;
 };
 
 template <class Real>
@@ -105,6 +141,9 @@ public:
     virtual std::vector<ParameterShape> parameters() const = 0;
     /// Name of a parameter of an earlier layer that this one reads too ("embedding.weight"); empty: none.
     virtual std::string tied() const { return {}; }
+
+    /// Earlier inputs that it reads, in the order of Forward::memory; empty: none.
+    virtual std::vector<MemoryShape> memories() const { return {}; }
 
     /// y, carry_out from x, carry_in. Writes no tape and no loss.
     /// Throws InvalidArgument, as `record` does, for a token or class out of range, naming step and sequence.

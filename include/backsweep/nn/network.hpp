@@ -36,7 +36,19 @@ public:
     Index carry() const noexcept { return carry_; }
     /// First element of layer l's carry in the block of `batch` sequences.
     Index carry_offset(Index l, Index batch) const { return carry_offsets_[static_cast<std::size_t>(l)] * batch; }
-    /// One past the highest layer that carries state: a recompute goes no higher.
+    /// The memories of all layers, in depth order.
+    const std::vector<MemoryShape>& memories() const noexcept { return memories_; }
+    /// The first of layer l's.
+    Index memory_offset(Index l) const { return memory_offsets_[static_cast<std::size_t>(l)]; }
+    /// The most rows of any memory.
+    Index remembered() const noexcept { return remembered_; }
+    /// Elements per sequence of a state between two windows. The block of B sequences is the carry, then every memory's
+    /// [rows][B][features], its last rows those before the next step, then [remembered()][B]: 1 where that row is a key of
+    /// the sequence that goes on, else 0.
+    Index state() const noexcept { return state_; }
+    /// Elements per sequence of its adjoint: the carry's, then those of the memories that have a gradient.
+    Index adjoint() const noexcept { return adjoint_; }
+    /// One past the highest layer that carries state or a memory: a recompute goes no higher.
     Index carry_depth() const noexcept { return carry_depth_; }
 
     /// Assigns the starting values of all parameters: a function of (seed, number of the parameter, element).
@@ -49,7 +61,12 @@ private:
     std::vector<Index> parameter_offsets_;
     std::vector<Index> tied_offsets_;
     std::vector<Index> carry_offsets_;
+    std::vector<Index> memory_offsets_;
+    std::vector<MemoryShape> memories_;
+    Index remembered_ = 0;
     Index carry_ = 0;
+    Index state_ = 0;
+    Index adjoint_ = 0;
     Index carry_depth_ = 0;
 };
 

@@ -6,6 +6,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -108,9 +110,76 @@ struct DropoutSpec {
     bool locked = false;  ///< one mask for all steps of a window [GG16]
 };
 
+/// The sum of the `inputs / outputs` blocks of features: what a boom layer [Merity19] ends with in the place of a product.
+struct FoldSpec {
+    std::string name = "fold";
+    Index inputs = 0;  ///< a multiple of outputs
+    Index outputs = 0;
+};
+
+/// Multi-head attention [Vaswani17, section 3.2]: every step mixes the values of the keys that it sees, by the softmax of
+/// scale * q.k. Head h has the h-th part of the features of q, k and v. A step that sees no key gets 0 (behind the output
+/// product its bias) and gives no gradient; fillers give 0. A step sees keys of its own sequence only, none that is a
+/// filler or hidden by Segment::key_padding; distances count all steps of the batch, these included. Parameters:
+///   linear    PyTorch's: `<name>.in_proj_weight` (3 heads x head features, features), `in_proj_bias`, `out_proj.weight`,
+///             `out_proj.bias`; across, where the context has other widths, `q_proj_weight`, `k_proj_weight`,
+///             `v_proj_weight` in the place of the first
+///   relative  Transformer-XL's [Dai19, section 3.3]: `<name>.qkv_net.weight`, `r_net.weight`, `r_w_bias`, `r_r_bias`
+///             (heads, head features), `o_net.weight`, with bias `qkv_net.bias` and `o_net.bias`
+///   gated     of SHA-RNN's single head [Merity19]: q = s(qs) LN(W x + b), k = s(ks) x, v = s(vs) x, no output product;
+///             `<name>.q.weight`, `q.bias`, `qln.weight`, `qln.bias`, `qs`, `ks`, `vs` (features)
+struct AttentionSpec {
+    enum class Mask {
+        causal,  ///< a step sees itself and those before it
+        full     ///< all steps of its sequence; such a model is not cut in time
+    };
+    enum class Projection { linear, gated };
+    enum class Position {
+        none,
+        alibi,    ///< logit - slope * distance, slopes as in [Press22]
+        rotary,   ///< q and k turned by the angle position * base^(-2 pair / rotary_features) [Su21]
+        relative  ///< Transformer-XL's, over distances >= 0
+    };
+
+    std::string name = "attention";
+    Index features = 0;  ///< in and out
+    Index heads = 1;
+    Index head_features = 0;  ///< 0: features / heads
+    Mask mask = Mask::causal;
+    Projection projection = Projection::linear;
+    Position position = Position::none;
+    /// Keys and values are of Segment::context: every step sees all of it but what its marks hide.
+    bool across = false;
+    Index key_features = 0;    ///< across: of the context's keys; 0: features
+    Index value_features = 0;  ///< across: of the context's values; 0: key_features
+    /// causal: earlier steps that a segment sees besides its own; their inputs are carried from segment to segment and
+    /// projected anew by each [Dai19, section 3.2]. What a step sees then depends on where segments (chunks) are cut, but
+    /// for window = memory + 1.
+    Index memory = 0;
+    /// The memory gets no gradient: it is cut where segments (chunks) are cut; false: only where the window of
+    /// back-propagation is.
+    bool detached = false;
+    Index window = 0;  ///< causal: a step sees so many, itself included; 0: no limit
+    double rotary_base = 1e4;
+    Index rotary_features = 0;  ///< of every head, from its first on; even; 0: all
+    bool interleaved = false;   ///< rotary: pairs (0, 1), (2, 3), ...; false: (0, n / 2), (1, n / 2 + 1), ...
+    std::optional<double> scale{};  ///< of the logits; none: head features^-1/2
+    bool bias = true;
+    double dropout = 0.0;  ///< of the mixing weights, in [0, 1)
+    /// What the tape keeps besides the input, by name: query, key, value, output (of the heads). The rest is made again in
+    /// reverse. Empty is allowed.
+    std::vector<std::string> save{"query", "key", "value", "output"};
+
+    Index head() const noexcept { return head_features > 0 ? head_features : heads > 0 ? features / heads : 0; }
+    Index keys() const noexcept { return key_features > 0 ? key_features : features; }
+    Index values() const noexcept { return value_features > 0 ? value_features : keys(); }
+    /// Whether the tape keeps what has this name.
+    bool saves(std::string_view what) const;
+};
+
 struct ResidualSpec;
-using LayerSpec =
-    std::variant<EmbeddingSpec, RecurrentSpec, DenseSpec, NormSpec, ActivationSpec, DropoutSpec, ResidualSpec>;
+using LayerSpec = std::variant<EmbeddingSpec, RecurrentSpec, DenseSpec, NormSpec, ActivationSpec, DropoutSpec, FoldSpec,
+                               AttentionSpec, ResidualSpec>;
 
 /// y = x + f(x), f being `layers` one after the other; widths in and out are the same. Their names stand by themselves.
 struct ResidualSpec {
@@ -168,8 +237,10 @@ struct ModelSpec {
     Index targets() const;
     /// Real inputs per step, 0 if the model starts with an embedding.
     Index inputs() const;
-    /// Whether the model can be cut in time; false where a layer is bidirectional.
+    /// Whether the model can be cut in time; false where a layer is bidirectional or its attention full.
     bool segmentable() const;
+    /// Widths of the context that layers attend to: {keys, values}; none: no layer attends across.
+    std::optional<std::pair<Index, Index>> context() const;
     /// Whether a layer starts its sequences from parameters.
     bool learned_state() const;
     /// Whether a layer draws random numbers in training.

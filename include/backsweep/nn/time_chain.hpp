@@ -1,5 +1,6 @@
 // The time axis: a chain whose link is a chunk of steps through all layers, for one shard of the batch.
 // The state is the carry of all layers in one block, and so is the tape of a link: that carry, then every layer's tape.
+// Memories of earlier steps are logs that all checkpoints share, or rows of the state.
 // Head and loss run in `record` only, which assigns the link's entry of a loss log.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -7,6 +8,7 @@
 #include "backsweep/base/ledger.hpp"
 #include "backsweep/chain/execution.hpp"
 #include "backsweep/nn/depth_chain.hpp"
+#include "backsweep/nn/memories.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -27,6 +29,8 @@ struct Window {
     const Real* values = nullptr;           ///< other losses
     const Real* weights = nullptr;          ///< weight of each position, or null
     const Mark* marks = nullptr;            ///< [step][batch], or null: no fillers, no sequence begins
+    const std::uint8_t* key_padding = nullptr;  ///< [step][batch], 1: hidden from attention as a key; or null
+    const Context<Real>* context = nullptr;     ///< of models whose layers attend across
     bool begins = false;                    ///< all sequences begin with the window's first step
     bool training = true;                   ///< false: dropout is off
     std::uint64_t seed = 0;                 ///< of the window's random numbers
@@ -44,10 +48,14 @@ struct TimeChainSizes {
     std::int64_t state = 0;      ///< one state: a slot
     std::int64_t tape = 0;       ///< the tape of a full chunk
     std::int64_t workspace = 0;
-    std::int64_t log = 0;        ///< the loss log
+    std::int64_t log = 0;        ///< the loss log, and the memories' logs
+    std::int64_t between = 0;    ///< a state between two windows, with the rows of all memories
+    std::int64_t adjoint = 0;
 };
+/// `carried`: windows go on from a state, so that logs begin with the rows before the window.
 template <class Real>
-TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk);
+TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk, bool carried = true,
+                                const MemoryPlaces& places = {});
 
 /// A Chain over ceil(steps / chunk) links; the last chunk may be short. Steps behind the last that is no filler in any
 /// sequence are left out: they change no bit. Network, parameters, gradients and data are the
@@ -71,8 +79,9 @@ public:
     };
     using Adjoint = State;
 
-    /// `batch` sequences in chunks of `chunk` steps, booked in `ledger`. Throws InvalidArgument if one is below 1.
-    TimeChain(const Network<Real>& network, Index batch, Index chunk, Ledger& ledger = Ledger::process());
+    /// `batch` sequences in chunks of `chunk` steps, booked in `ledger`. Throws InvalidArgument if one is below 1, or
+    /// places.problem().
+    TimeChain(const Network<Real>& network, Index batch, Index chunk, Ledger& ledger = Ledger::process(), MemoryPlaces places = {});
     TimeChain(TimeChain&&) = delete;
     TimeChain& operator=(TimeChain&&) = delete;
 
@@ -84,7 +93,7 @@ public:
     void use(std::vector<const Real*> versions);
     /// Flat gradients, added to by reverse.
     void add_to(Real* gradients) { gradients_ = gradients; }
-    /// x_0 of the next sweeps, the caller's; zero until set.
+    /// x_0 of the next sweeps, the caller's, a state between windows (zero(), carry_over); zero until set.
     void start_from(const State& x0) { start_ = &x0; }
     void start_from(State&&) = delete;
     void start_from_zero() { start_ = nullptr; }
@@ -95,8 +104,13 @@ public:
     Index steps() const noexcept { return window_.steps; }
     Index chunk() const noexcept { return chunk_; }
     Index batch() const noexcept { return batch_; }
-    /// A zero state or adjoint of the right shape.
+    /// A zero state between windows: sequences begin behind it, nothing is remembered. One block as in Network::state().
     State zero() const;
+    /// A zero adjoint: one block as in Network::adjoint().
+    Adjoint zero_adjoint() const;
+    /// to := the state between windows that the next one starts from where it begins at `link` (at most length()); x is the
+    /// sweep's state there, from run.state() or a watch. Without memories a copy of x.
+    void carry_over(Index link, const State& x, State& to);
 
     /// The sum over all links, in rising order, of what they last wrote to the loss log, before scale.
     double loss() const;
@@ -104,7 +118,7 @@ public:
     std::span<const double> losses() const noexcept { return log_.span(); }
 
     std::optional<Index> length() const;
-    State initial() const { return start_ ? *start_ : zero(); }
+    State initial() const;
     Index advance(Range r, State& x);
     /// Throws NumericError if the link's loss is not finite: it names the first step and layer with a number that is not.
     Index record(Range r, State& x, Tape& tape);
@@ -113,9 +127,11 @@ public:
 
 private:
     Segment<Real> segment(Index link);
-    DepthFrame<Real> frame(Index link, const Real* carry_in);
+    DepthFrame<Real> frame(Index link, const Real* carry_in, Real* area);
     typename DepthChain<Real>::Tape tape_of(Index layer, Tape& tape) const;
-    [[noreturn]] void not_finite(Index link, const Real* carry_in);
+    /// Where a tape has the rows of memories in the state.
+    Real* area_of(Tape& tape) const;
+    [[noreturn]] void not_finite(Index link, Tape& tape);
     typename DepthChain<Real>::State input(Index link, Index steps);
     const Real* parameters(Index link) const { return versions_.empty() ? parameters_ : versions_[static_cast<std::size_t>(link)]; }
 
@@ -133,6 +149,7 @@ private:
     Buffer<Real> carry_;         // the other carry block
     Buffer<Real> workspace_;     // scratch of one layer call
     Buffer<double> log_;
+    mutable Memories<Real> memories_;  // initial() lays the rows before the window
     std::vector<Index> tapes_;  // where each layer's tape begins in a Tape; last, the end
 };
 

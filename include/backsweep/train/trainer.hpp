@@ -44,6 +44,7 @@ struct TrainOptions {
     ClipSpec clip;
     ScheduleOptions schedule{.family = "auto"};  ///< "auto": make_plan; else this family with its options
     Budget budget;
+    MemoryPlaces memories;  ///< where the rows that attention remembers live; bits do not depend on it
     std::uint64_t seed = 0;
 
     /// Empty if valid, else what is wrong, what was given and what to do.
@@ -100,7 +101,7 @@ public:
     std::span<const Real> parameters() const noexcept { return parameters_.span(); }
     /// Of the last update, after clipping.
     std::span<const Real> gradients() const noexcept;
-    /// The state that the next window starts from, of one shard of one micro-batch: one block as in Network::carry().
+    /// The state that the next window starts from, of one shard of one micro-batch: one block as in Network::state().
     std::span<const Real> carry(Index micro_batch, Index shard) const;
     /// Before the first update: where the sequences begin, zero unless written to.
     std::span<Real> carry(Index micro_batch, Index shard);

@@ -7,7 +7,7 @@ namespace backsweep::cpu {
 template <class Real>
 Network<Real> build(const ModelSpec& spec) {
     return assemble<Real>(spec, {embedding<Real>, lstm<Real>, gru<Real>, rnn<Real>, dense<Real>, norm<Real>,
-                                 activation<Real>, dropout<Real>, loss<Real>});
+                                 activation<Real>, dropout<Real>, fold<Real>, attention<Real>, loss<Real>});
 }
 
 template Network<float> build(const ModelSpec&);

@@ -72,17 +72,6 @@ inline double tanh_of(double x) noexcept {
 constexpr Index lanes = 8;
 
 template <class Real>
-Real largest(Index n, const Real* x) noexcept {
-    Real part[lanes];
-    std::fill_n(part, lanes, x[0]);
-    Index k = 0;
-    for (; k + lanes <= n; k += lanes)
-        for (Index j = 0; j < lanes; ++j) part[j] = x[k + j] > part[j] ? x[k + j] : part[j];
-    for (; k < n; ++k) part[0] = x[k] > part[0] ? x[k] : part[0];
-    return *std::max_element(part, part + lanes);
-}
-
-template <class Real>
 Real sum_of(Index n, const Real* x) noexcept {
     Real part[lanes] = {};
     Index k = 0;
@@ -112,6 +101,23 @@ void sigmoid(Index n, Real* x) noexcept {
 template <class Real>
 void tanh(Index n, Real* x) noexcept {
     for (Index k = 0; k < n; ++k) x[k] = tanh_of(x[k]);
+}
+
+template <class Real>
+Real largest(Index n, const Real* x) noexcept {
+    Real part[lanes];
+    std::fill_n(part, lanes, x[0]);
+    Index k = 0;
+    for (; k + lanes <= n; k += lanes)
+        for (Index j = 0; j < lanes; ++j) part[j] = x[k + j] > part[j] ? x[k + j] : part[j];
+    for (; k < n; ++k) part[0] = x[k] > part[0] ? x[k] : part[0];
+    return *std::max_element(part, part + lanes);
+}
+
+template <class Real>
+Real exponentials(Index n, Real shift, Real* x) noexcept {
+    for (Index k = 0; k < n; ++k) x[k] = exp_not_positive(x[k] - shift);
+    return sum_of(n, x);
 }
 
 template <class Real>
@@ -346,6 +352,8 @@ Real multiply_add(Real a, Real b, Real c) noexcept {
     template void sigmoid(Index, Real*) noexcept;                                                                  \
     template void tanh(Index, Real*) noexcept;                                                                     \
     template Softmax<Real> softmax(Index, const Real*, Real*) noexcept;                                            \
+    template Real largest(Index, const Real*) noexcept;                                                            \
+    template Real exponentials(Index, Real, Real*) noexcept;                                                       \
     template void fill_columns(Index, Index, const Real*, Real*) noexcept;                                         \
     template void sum_columns(Index, Index, const Real*, Real*) noexcept;                                          \
     template void add(Index, const Real*, Real*) noexcept;                                                         \

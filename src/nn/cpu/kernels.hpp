@@ -25,6 +25,14 @@ struct Softmax {
 template <class Real>
 Softmax<Real> softmax(Index n, const Real* x, Real* p) noexcept;
 
+/// max x, n > 0; NaN may count for nothing.
+template <class Real>
+Real largest(Index n, const Real* x) noexcept;
+
+/// x := exp(x - shift), x <= shift but for rounding; returns the sum. float: relative error < 2e-7, 0 below -87.
+template <class Real>
+Real exponentials(Index n, Real shift, Real* x) noexcept;
+
 /// Every column := `column`; out is [columns][rows].
 template <class Real>
 void fill_columns(Index rows, Index columns, const Real* column, Real* out) noexcept;

@@ -1,23 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "nn/cpu/recurrent_product.hpp"
 
-#include "backsweep/nn/arma.hpp"
+#include "nn/cpu/multiply.hpp"
 
 namespace backsweep::cpu {
-namespace {
-
-/// C := op(A) op(B) + beta C of column-major parts of larger matrices: `ld` are the distances of their columns.
-template <class Real>
-void multiply(char op_a, char op_b, Index rows, Index cols, Index inner, const Real* A, Index ld_a, const Real* B,
-              Index ld_b, Real beta, Real* C, Index ld_c) {
-    const auto size = [](Index n) { return static_cast<arma::blas_int>(n); };
-    const arma::blas_int m = size(rows), n = size(cols), k = size(inner), a = size(ld_a), b = size(ld_b),
-                         c = size(ld_c);
-    const Real one = 1;
-    arma::blas::gemm<Real>(&op_a, &op_b, &m, &n, &k, &one, A, &a, B, &b, &beta, C, &c);
-}
-
-}  // namespace
 
 template <class Real>
 RecurrentProduct<Real>::RecurrentProduct(const RecurrentSpec& spec, Index gates)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "nn/reference/build.hpp"
 
+#include "nn/cpu/layers.hpp"
 #include "nn/reference/layers.hpp"
 
 namespace backsweep::reference {
@@ -9,7 +10,7 @@ namespace backsweep::reference {
 template <class Real>
 Network<Real> build(const ModelSpec& spec) {
     return assemble<Real>(spec, {embedding<Real>, lstm<Real>, gru<Real>, rnn<Real>, dense<Real>, norm<Real>,
-                                 activation<Real>, dropout<Real>, loss<Real>});
+                                 activation<Real>, dropout<Real>, cpu::fold<Real>, attention<Real>, loss<Real>});
 }
 
 template Network<float> build(const ModelSpec&);

@@ -23,6 +23,8 @@ LayerPointer<Real> activation(const ActivationSpec& spec);
 template <class Real>
 LayerPointer<Real> dropout(const DropoutSpec& spec, std::uint32_t stream);
 template <class Real>
+LayerPointer<Real> attention(const AttentionSpec& spec, std::uint32_t stream);
+template <class Real>
 LayerPointer<Real> loss(const LossSpec& spec, Index features);
 
 }  // namespace backsweep::reference

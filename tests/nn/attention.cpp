@@ -1,0 +1,107 @@
+// Laws of attention layers. Every model sees as many steps as its memory holds, so that chunks change nothing but bits.
+// SPDX-License-Identifier: MIT
+#define BOOST_TEST_MODULE attention
+#include "support/unit_test.hpp"
+
+#include "nn/layer_laws.hpp"
+
+using namespace backsweep;
+using namespace backsweep::test;
+
+namespace {
+
+std::vector<Model> attentions() {
+    using Position = AttentionSpec::Position;
+    std::vector<Model> all;
+    const auto add = [&](const char* name, AttentionSpec a, auto change) {
+        a.features = a.features > 0 ? a.features : 4;
+        change(a);
+        LossSpec loss;
+        loss.kind = LossSpec::Kind::inner_product;
+        all.push_back({name, {{a}, loss}});
+    };
+    const auto remember = [](Index rows) {
+        return [rows](AttentionSpec& a) {
+            a.memory = rows;
+            a.window = rows + 1;
+        };
+    };
+    AttentionSpec linear{.name = "attention", .heads = 2}, gated = linear;
+    gated.projection = AttentionSpec::Projection::gated;
+    add("linear", linear, remember(4));
+    add("one feature", {.name = "attention", .features = 1}, remember(50));
+    add("wide heads without bias", linear, [&](AttentionSpec& a) {
+        remember(3)(a);
+        a.head_features = 5;
+        a.bias = false;
+        a.scale = 0.7;
+        a.save = {};
+    });
+    add("alibi", {.name = "attention", .features = 6, .heads = 3}, [&](AttentionSpec& a) {
+        remember(60)(a);
+        a.position = Position::alibi;
+        a.save = {"output"};
+    });
+    add("rotary", linear, [&](AttentionSpec& a) {
+        remember(5)(a);
+        a.head_features = 5;
+        a.position = Position::rotary;
+        a.rotary_features = 4;
+        a.save = {"value", "query"};
+    });
+    add("rotary interleaved", linear, [&](AttentionSpec& a) {
+        remember(2)(a);
+        a.position = Position::rotary;
+        a.interleaved = true;
+        a.rotary_base = 7.0;
+    });
+    add("relative", linear, [&](AttentionSpec& a) {
+        remember(4)(a);
+        a.position = Position::relative;
+        a.head_features = 3;
+    });
+    add("relative without bias", linear, [&](AttentionSpec& a) {
+        remember(1)(a);
+        a.position = Position::relative;
+        a.bias = false;
+        a.save = {"key"};
+    });
+    add("gated", gated, remember(4));
+    add("gated with dropout", gated, [&](AttentionSpec& a) {
+        remember(6)(a);
+        a.dropout = 0.3;
+        a.save = {"key"};
+    });
+    add("only itself", linear, [](AttentionSpec& a) { a.window = 1; });
+    add("full", linear, [](AttentionSpec& a) { a.mask = AttentionSpec::Mask::full; });
+    add("full with alibi and dropout", linear, [](AttentionSpec& a) {
+        a.mask = AttentionSpec::Mask::full;
+        a.position = Position::alibi;
+        a.dropout = 0.2;
+    });
+    return all;
+}
+
+const std::vector<Marking> all_markings(markings.begin(), markings.end());
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(cpu_and_reference_agree_in_double) {
+    check_cpu_against_reference(attentions(), all_markings);
+}
+
+BOOST_AUTO_TEST_CASE(reverse_agrees_with_central_differences) {
+    check_against_central_differences(attentions(), {Marking::none, Marking::tails, Marking::packed});
+}
+
+BOOST_AUTO_TEST_CASE(taylor_slope_is_two_and_the_dot_product_agrees) {
+    check_taylor_slope_and_dot_product(attentions());
+}
+
+// Not judged where a step sees itself alone: the adjoint of its logit, P (dP - D), is then 0, which plain loops hit in bits
+// since they make dP and D by the same loop.
+BOOST_AUTO_TEST_CASE(fast_float_errs_at_most_three_times_as_much_as_plain_float) {
+    std::vector<Model> models = attentions();
+    std::erase_if(models, [](const Model& model) { return model.name == "only itself"; });
+    check_errors_in_float(models);
+}

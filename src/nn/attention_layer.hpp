@@ -49,7 +49,7 @@ private:
 ///   relative  as linear, and r_d = W_r R_d with R_d the sines, then the cosines, of d 10000^(-2k/features)
 /// O is made head by head and sequence by sequence (nn/attend.hpp). Tape, [position][feature] each, aligned: X where
 /// there is no memory; log-sum-exp, T B heads; then what the specification saves of Q (T B H), K and V ((M + T) B H;
-/// across S B H) and O (T B H), H being heads x head features.
+/// across neither) and O (T B H), H being heads x head features.
 template <class Real, class Math>
 class AttentionLayer final : public DescribedLayer<Real> {
     using Position = AttentionSpec::Position;

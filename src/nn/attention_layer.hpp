@@ -110,7 +110,7 @@ public:
         v.x = call.tape + tape.x;
         v.lse = const_cast<Real*>(call.tape) + tape.lse;
         v.rows = spec_.memory > 0 ? call.memory[0] : v.x;
-        if (spec_.memory > 0) v.x = v.rows + n.before(at, spec_.memory) * at.batch * E_;
+        if (spec_.memory > 0) v.x = v.rows + at.rows_before(spec_.memory) * at.batch * E_;
         const Index positions = n.steps * n.batch, keys = n.rows * n.batch;
         make(at, call.parameters, n, v, !spec_.saves("query"), !kept("key"), !kept("value"), own, call.workspace);
         if (!spec_.saves("output")) mix(at, n, call.parameters, v, own, call.workspace, true);
@@ -140,7 +140,7 @@ public:
         std::fill_n(dv, keys * H_, Real{0});
         Real* const dr = relative_ ? call.workspace + own.dr : nullptr;
         if (relative_) std::fill_n(dr, n.distances * H_, Real{0});
-        each_head(at, n, call.parameters, v, own, call.workspace, [&](const Attend<Real>& a, const Place& p) {
+        each_head(at, n, call.parameters, own, call.workspace, [&](const Attend<Real>& a, const Place& p) {
             AttendReverse<Real> r;
             r.q = {v.q + p.query, n.batch * H_}, r.k = {v.k + p.key, n.batch * H_}, r.v = {v.v + p.key, n.batch * H_};
             r.o = {v.o + p.query, n.batch * H_}, r.d_o = {d_o + p.query, n.batch * H_};
@@ -165,7 +165,6 @@ private:
     /// Steps and sequences of a segment, rows of keys (of one sequence), and distances where positions are relative.
     struct Sizes {
         Index steps, batch, rows, distances;
-        Index before(const Segment<Real>& at, Index memory) const { return at.rows_before(memory); }
     };
     struct Tape {
         Index x = 0, lse = 0, q = 0, k = 0, v = 0, o = 0, size = 0;
@@ -224,11 +223,7 @@ private:
         Parts<Real> parts;
         Scratch s;
         const auto absent = [&](const char* what, Index count) {
-            return parts.take(reverse && (std::string_view(what) == "key" || std::string_view(what) == "value"
-                                              ? kept(what)
-                                              : spec_.saves(what))
-                                  ? 0
-                                  : count);
+            return parts.take(reverse && spec_.saves(what) ? 0 : count);
         };
         s.q = absent("query", positions * H_);
         s.k = absent("key", keys * H_);
@@ -238,8 +233,9 @@ private:
         s.normal = parts.take(gated_ ? 2 * positions * H_ : 0);
         s.waves = parts.take(n.distances * E_);
         s.r = parts.take(n.distances * H_);
-        // One byte a key; a context's fillers are read in place.
-        s.hidden = parts.take((n.rows + static_cast<Index>(sizeof(Real)) - 1) / static_cast<Index>(sizeof(Real)));
+        // One byte a key; those of a context, whose length no footprint knows, have room of their own.
+        const Index flags = spec_.across ? 0 : n.rows;
+        s.hidden = parts.take((flags + static_cast<Index>(sizeof(Real)) - 1) / static_cast<Index>(sizeof(Real)));
         Attend<Real> a;
         a.width = a.value_width = spec_.head();
         const Real present{};
@@ -288,7 +284,7 @@ private:
         Buffer<Real> context_room;
         Values v = values(n, tape, call.workspace, t, s, context_room, false);
         v.x = v.rows = call.x;
-        if (Real* const kept = spec_.memory > 0 ? call.memory[0] + n.before(at, spec_.memory) * at.batch * E_
+        if (Real* const kept = spec_.memory > 0 ? call.memory[0] + at.rows_before(spec_.memory) * at.batch * E_
                                : tape           ? tape + t.x
                                                 : nullptr) {
             std::copy_n(call.x, positions * E_, kept);
@@ -347,11 +343,10 @@ private:
 
     static Real gate(Real x) { return Real{1} / (Real{1} + std::exp(-x)); }
 
-    /// n = (z - mean z) / sqrt(var z + 1e-5), z = X W' + b; `sums` gets z, then 1 / sqrt(...) of each position in its
-    /// first place.
-    void normal(const Real* p, Index positions, const Real* x, Real* sums, Real* n) const {
+    /// n = (z - mean z) / sqrt(var z + 1e-5), z = X W' + b; `inverses` gets 1 / sqrt(...) of every position.
+    void normal(const Real* p, Index positions, const Real* x, Real* inverses, Real* n) const {
         Math::product(H_, E_, positions, p + wq_, bq_ >= 0 ? p + bq_ : nullptr, x, n);
-        for (Index i = 0; i < positions; ++i) sums[i] = Math::standardise(H_, static_cast<Real>(1e-5), n + i * H_);
+        for (Index i = 0; i < positions; ++i) inverses[i] = Math::standardise(H_, static_cast<Real>(1e-5), n + i * H_);
     }
 
     void turn(const Segment<Real>& at, const Sizes& n, Real* q, Real* k, Turn which) const {
@@ -369,7 +364,7 @@ private:
         Real* const lse = again ? workspace + s.lse : v.lse;
         std::fill_n(v.o, n.steps * n.batch * H_, Real{0});
         std::fill_n(lse, n.steps * n.batch * spec_.heads, Real{0});
-        each_head(at, n, p, v, s, workspace, [&](const Attend<Real>& a, const Place& place) {
+        each_head(at, n, p, s, workspace, [&](const Attend<Real>& a, const Place& place) {
             const Index stride = n.batch * H_;
             Math::attend(a, {v.q + place.query, stride}, {v.k + place.key, stride}, {v.v + place.key, stride},
                          {v.o + place.query, stride}, lse + place.lse, workspace + s.kernel);
@@ -401,8 +396,8 @@ private:
     /// f(question, place) for every sequence in every column, head by head. A sequence's steps stand one behind the
     /// other: from a first step, or the memory, to the next first step or the end.
     template <class F>
-    void each_head(const Segment<Real>& at, const Sizes& n, const Real* p, const Values&, const Scratch& s,
-                   Real* workspace, F f) const {
+    void each_head(const Segment<Real>& at, const Sizes& n, const Real* p, const Scratch& s, Real* workspace,
+                   F f) const {
         const Index before = spec_.across ? 0 : n.rows - n.steps, head = spec_.head();
         auto* const hidden = reinterpret_cast<std::uint8_t*>(workspace + s.hidden);
         std::vector<std::uint8_t> hidden_context;
@@ -489,11 +484,11 @@ private:
         const Index positions = n.steps * n.batch, keys = n.rows * n.batch;
         const Real* const p = call.parameters;
         Real* const g = call.gradients;
-        Real* const sums = call.workspace + s.normal;
-        Real* const z = sums + positions * H_;
+        Real* const inverses = call.workspace + s.normal;
+        Real* const z = inverses + positions * H_;
         Real* const drows = call.workspace + s.drows;
         const Real* const shown_rows = shown(call.at, n, E_, v.rows, drows);
-        normal(p, positions, v.x, sums, z);
+        normal(p, positions, v.x, inverses, z);
         for (Index f = 0; f < H_; ++f) {
             const Real open = gate(p[qs_ + f]), of_key = gate(p[ks_ + f]), of_value = gate(p[vs_ + f]);
             Real along = 0, across = 0, key = 0, value = 0;  // sums of dq z, dq, dk row, dv row
@@ -513,7 +508,7 @@ private:
             g[ks_ + f] += key * of_key * (Real{1} - of_key);
             g[vs_ + f] += value * of_value * (Real{1} - of_value);
         }
-        for (Index i = 0; i < positions; ++i) Math::standardise_reverse(H_, z + i * H_, sums[i], dq + i * H_);
+        for (Index i = 0; i < positions; ++i) Math::standardise_reverse(H_, z + i * H_, inverses[i], dq + i * H_);
         Math::outer(H_, E_, positions, dq, v.x, g + wq_);
         if (bq_ >= 0) Math::sum(H_, positions, dq, g + bq_);
         if (call.dx) Math::transposed(H_, E_, positions, p + wq_, dq, Real{0}, call.dx);

@@ -98,10 +98,41 @@ BOOST_AUTO_TEST_CASE(taylor_slope_is_two_and_the_dot_product_agrees) {
     check_taylor_slope_and_dot_product(attentions());
 }
 
-// Not judged where a step sees itself alone: the adjoint of its logit, P (dP - D), is then 0, which plain loops hit in bits
-// since they make dP and D by the same loop.
+// Not judged where a step sees itself alone: the adjoint of its logit, P (dP - D), is then 0, which plain loops hit in
+// bits since they make dP and D by the same loop.
 BOOST_AUTO_TEST_CASE(fast_float_errs_at_most_three_times_as_much_as_plain_float) {
     std::vector<Model> models = attentions();
     std::erase_if(models, [](const Model& model) { return model.name == "only itself"; });
     check_errors_in_float(models);
+}
+
+// The workspace does not depend on the length of a context, which no footprint knows: nothing is written behind it.
+BOOST_AUTO_TEST_CASE(a_long_context_needs_no_more_workspace) {
+    AttentionSpec across{
+        .name = "across", .features = 4, .heads = 2, .mask = AttentionSpec::Mask::full, .across = true};
+    LossSpec loss;
+    loss.kind = LossSpec::Kind::inner_product;
+    for (const Driver driver : drivers) {
+        const Network<double> network = build<double>(driver, {{across}, loss});
+        const auto parameters = untamed_parameters(network);
+        constexpr Index steps = 2, batch = 3, keys = 4000, width = 4;
+        const auto x = random_values(steps * batch * width, 1), context_keys = random_values(keys * batch * width, 2);
+        std::vector<Mark> marks(keys * batch, Mark::step);
+        marks[5] = Mark::filler;
+        const Context<double> context{keys, context_keys.data(), nullptr, marks.data()};
+        Segment<double> at;
+        at.steps = steps;
+        at.batch = batch;
+        at.context = &context;
+        const Layer<double>& layer = network.layer(0);
+        const Footprint size = layer.footprint(steps, batch);
+        std::vector<double> workspace(static_cast<std::size_t>(size.workspace + 4 * keys), 7.0);
+        std::vector<double> y(x.size()), dx(x.size()), tape(static_cast<std::size_t>(size.tape)),
+            gradients(parameters.size());
+        layer.record({at, parameters.data(), x.data(), y.data(), nullptr, nullptr, tape.data(), workspace.data()});
+        layer.reverse({at, parameters.data(), gradients.data(), tape.data(), nullptr, y.data(), dx.data(), nullptr,
+                       workspace.data()});
+        BOOST_TEST(std::count(workspace.begin() + size.workspace, workspace.end(), 7.0) == 4 * keys);
+        BOOST_TEST(all_assigned(dx));
+    }
 }

@@ -149,6 +149,10 @@ const char* with_attention(C c) {
     if (const char* why = with_inner(c)) return why;
     return c.model.attends() ? nullptr : "model.attention_layer is 0: no layer attends";
 }
+const char* with_save(C c) {
+    return only_gated(c) && with_inner(c) ? "only model.kind = \"lstm\", \"gru\", \"sha_rnn\" and \"transformer_xl\" have it"
+                                          : nullptr;
+}
 const char* with_memory(C c) {
     if (const char* why = with_attention(c)) return why;
     return c.model.memory > 0 ? nullptr : "model.memory is 0";
@@ -268,6 +272,15 @@ const char* only_revolve(C c) {
 const char* only_periodic(C c) {
     return c.schedule.family == "periodic" ? nullptr : "only schedule.family = \"periodic\" has it";
 }
+const char* only_sqrt_depth(C c) {
+    return c.depth.family == "sqrt" ? nullptr : "only depth.family = \"sqrt\" has it";
+}
+const char* only_slots_depth(C c) {
+    return c.depth.family == "slots" ? nullptr : "only depth.family = \"slots\" has it";
+}
+const char* only_optimal_depth(C c) {
+    return c.depth.family == "optimal" ? nullptr : "only depth.family = \"optimal\" has it";
+}
 const char* with_valid(C c) {
     return c.data.kind != "text" || c.data.split.size() != 3 || c.data.split[1] > 0.0
                ? nullptr
@@ -343,8 +356,9 @@ std::vector<Key> make_table() {
         {"model.positions", [](Config& c) -> F { return &c.model.positions; }, one_of({"none", "alibi", "rotary", "relative"}),
          "of attention; not given: relative with model.kind = \"transformer_xl\", none with \"sha_rnn\"", with_attention},
         {"model.save", [](Config& c) -> F { return &c.model.save; }, one_of(save_policies()),
-         "what the tape keeps of attention: query, key, value and output, the output, or nothing; the rest is made again",
-         with_attention},
+         "what the tape keeps of attention (query, key, value, output), LSTM and GRU (gates): all, output and gates, or nothing; "
+         "the rest is made again",
+         with_save},
         {"model.layer_norm", [](Config& c) -> F { return &c.model.layer_norm; }, flag(),
          "layer normalisation within the cell", only_gated},
         {"model.learned_state", [](Config& c) -> F { return &c.model.learned_state; }, flag(),
@@ -524,6 +538,19 @@ std::vector<Key> make_table() {
          "links between kept states", only_periodic, true},
         {"schedule.rule", [](Config& c) -> F { return &c.schedule.rule; }, rules,
          "which of the optimal first advances is taken", only_revolve},
+
+        {"depth.family", [](Config& c) -> F { return &c.depth.family; }, one_of({"store_all", "sqrt", "slots", "optimal"}),
+         "what a link keeps of its layers: every tape; inputs of groups; a number of inputs; the least work within bytes"},
+        {"depth.period", [](Config& c) -> F { return &c.depth.period; }, between(0, most_steps),
+         "layers of a group; 0: as many as take the fewest bytes", only_sqrt_depth},
+        {"depth.slots", [](Config& c) -> F { return &c.depth.slots; }, between(0, most_steps),
+         "inputs that are kept besides the first layer's", only_slots_depth},
+        {"depth.budget", [](Config& c) -> F { return &c.depth.budget; }, size(),
+         "for inputs, tapes and adjoints of a link's layers that are alive at once, of each shard", only_optimal_depth, true},
+        {"depth.always", [](Config& c) -> F { return &c.depth.always; }, text(),
+         "names of layers whose tape is made again in reverse, between semicolons; `*` stands for any characters"},
+        {"depth.never", [](Config& c) -> F { return &c.depth.never; }, text(),
+         "names of layers that run forward once, between semicolons"},
 
         {"output.folder", [](Config& c) -> F { return &c.output.folder; }, path(),
          "of the run (or `--out`); not given: runs/ and the file's name", nullptr, false, true},

@@ -106,6 +106,12 @@ struct Config {
         double limit = 0.0;
     } clip;
     Budget memory;
+    struct Depth {
+        std::string family = "store_all";
+        Index period = 0, slots = 0;
+        std::int64_t budget = 0;
+        std::string always, never;
+    } depth;
     ScheduleOptions schedule{.family = "auto"};
     struct Output {
         std::string folder;

@@ -34,7 +34,6 @@ public:
         frame_.at.training = false;
         frame_.at.begins = network.spec().learned_state();
         frame_.parameters = parameters;
-        frame_.spare = &spare_;
         frame_.workspace = workspace_.data();
         for (const MemoryShape& shape : network.memories())
             memories_.emplace_back(Memory{shape}).values.resize((2 * shape.rows + 1) * shape.features);
@@ -80,7 +79,7 @@ private:
     DepthChain<Real> chain_;
     DepthFrame<Real> frame_{};
     typename DepthChain<Real>::State x_{Buffer<Real>(Kind::workspace)};
-    Buffer<Real> carry_{Kind::carry}, next_carry_{Kind::carry}, spare_{Kind::workspace}, workspace_{Kind::workspace};
+    Buffer<Real> carry_{Kind::carry}, next_carry_{Kind::carry}, workspace_{Kind::workspace};
     std::vector<Memory> memories_;
     std::vector<Real*> rows_;
     std::vector<std::uint8_t> seen_;

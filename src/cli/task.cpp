@@ -193,11 +193,11 @@ Model with_attention(const Config::Model& m, ModelEnds ends) {
 double extent_of(const std::vector<LayerSpec>& layers) {
     double sum = 0.0;
     for (const LayerSpec& layer : layers) {
-        const auto* residual = std::get_if<ResidualSpec>(&layer);
+        const auto* inner = within(layer);
         const auto* recurrent = std::get_if<RecurrentSpec>(&layer);
         const auto* attention = std::get_if<AttentionSpec>(&layer);
         const auto real = [](Index x) { return std::abs(static_cast<double>(x)); };
-        if (residual) sum += extent_of(residual->layers);
+        if (inner) sum += extent_of(*inner);
         if (recurrent) sum += real(recurrent->layers) * real(recurrent->hidden);
         if (attention) sum += real(attention->features) * (1.0 + real(attention->memory));
         sum += real(ModelSpec{{layer}, {}}.outputs());
@@ -209,7 +209,7 @@ double extent_of(const std::vector<LayerSpec>& layers) {
 ModelSpec listed_model(const Config& config, const ModelEnds& ends) {
     ModelSpec model = with_widths({config.model.layers.list, ends.loss}, {ends.vocabulary, ends.inputs, ends.outputs});
     const auto refuse = [](const std::string& why) { throw InvalidArgument("model.layers: " + why); };
-    const auto* table = std::get_if<EmbeddingSpec>(&model.layers.front());
+    const EmbeddingSpec* const table = model.table();
     if (ends.vocabulary > 0 && !table) refuse("the data are tokens, so that the first layer must be an embedding");
     if (ends.vocabulary == 0 && table) refuse("the data are numbers, so that no embedding can stand first");
     if (table && table->vocabulary < ends.vocabulary)
@@ -233,7 +233,11 @@ ModelSpec listed_model(const Config& config, const ModelEnds& ends) {
 ModelSpec model_of(const Config& config, ModelEnds ends) {
     const Config::Model& m = config.model;
     if (m.kind == "layers") return listed_model(config, ends);
-    if (m.recurrent()) return recurrent_model({std::move(ends), m.embedding, recurrent_spec(m)});
+    if (m.recurrent()) {
+        const RecurrentSpec cell = recurrent_spec(m);
+        ModelSpec model = recurrent_model({std::move(ends), m.embedding, cell});
+        return cell.gated() ? save_policy(std::move(model), m.save) : model;
+    }
     if (m.kind == "transformer_xl") {
         TransformerXl o = with_attention<TransformerXl>(m, std::move(ends));
         o.head_features = m.head_features;
@@ -241,7 +245,7 @@ ModelSpec model_of(const Config& config, ModelEnds ends) {
     }
     ShaRnn o = with_attention<ShaRnn>(m, std::move(ends));
     if (m.attention_layer >= 0) o.attention_layer = m.attention_layer;
-    return m.attends() ? save_policy(sha_rnn(o), m.save) : sha_rnn(o);
+    return save_policy(sha_rnn(o), m.save);
 }
 
 }  // namespace
@@ -314,6 +318,21 @@ ModelSpec model_spec(const Config& config, const Data& data) {
     return spec;
 }
 
+namespace {
+
+/// The names between semicolons, without the spaces around them.
+std::vector<std::string> names_of(const std::string& text) {
+    std::vector<std::string> names;
+    std::istringstream in(text);
+    for (std::string name; std::getline(in, name, ';');) {
+        const auto first = name.find_first_not_of(' ');
+        if (first != std::string::npos) names.push_back(name.substr(first, name.find_last_not_of(' ') + 1 - first));
+    }
+    return names;
+}
+
+}  // namespace
+
 TrainOptions train_options(Config& config, Index windows, const ParameterLayout& parameters) {
     const Config::Train& t = config.train;
     TrainOptions o;
@@ -337,6 +356,12 @@ TrainOptions train_options(Config& config, Index windows, const ParameterLayout&
                   : config.clip.kind == "value"        ? ClipSpec::Kind::value
                                                        : ClipSpec::Kind::none;
     o.clip.limit = config.clip.limit;
+    o.depth.family = named<DepthOptions::Family>(config.depth.family, {"store_all", "sqrt", "slots", "optimal"});
+    o.depth.period = config.depth.period;
+    o.depth.slots = config.depth.slots;
+    o.depth.budget = config.depth.budget;
+    o.depth.always = names_of(config.depth.always);
+    o.depth.never = names_of(config.depth.never);
     o.schedule = config.schedule;
     o.budget = config.memory;
     o.seed = static_cast<std::uint64_t>(t.seed);

@@ -47,9 +47,9 @@ private:
 ///   linear    Q = X Wq' + bq,  K = R Wk' + bk,  V = R Wv' + bv,  Y = O Wo' + bo
 ///   gated     Q = s(qs) LN(X W' + b),  K = s(ks) R,  V = s(vs) R,  Y = O
 ///   relative  as linear, and r_d = W_r R_d with R_d the sines, then the cosines, of d 10000^(-2k/features)
-/// O is made head by head and sequence by sequence (nn/attend.hpp). Tape, [position][feature] each, aligned: X where
-/// there is no memory; log-sum-exp, T B heads; then what the specification saves of Q (T B H), K and V ((M + T) B H;
-/// across neither) and O (T B H), H being heads x head features.
+/// O is made head by head and sequence by sequence (nn/attend.hpp). Tape, [position][feature] each, aligned: what the
+/// specification saves of O (T B H; gated, it is Y) with its log-sum-exp (T B heads), Q (T B H), K and V ((M + T) B H;
+/// across neither), H being heads x head features. Without a memory reverse reads X.
 template <class Real, class Math>
 class AttentionLayer final : public DescribedLayer<Real> {
     using Position = AttentionSpec::Position;
@@ -89,7 +89,35 @@ public:
     Footprint footprint(Index steps, Index batch) const override {
         // Across, K and V have as many rows as the context, which is the caller's: they are not kept on the tape.
         Sizes most{steps, batch, spec_.memory + steps, distances(spec_.memory + steps)};
-        return {E_, E_, 0, tape_of(most).size, std::max(scratch_of(most, true).size, scratch_of(most, false).size)};
+        return {.inputs = E_,
+                .outputs = E_,
+                .tape = tape_of(most).size,
+                .workspace = std::max(scratch_of(most, true).size, scratch_of(most, false).size),
+                .reads_x = spec_.memory == 0,
+                .reads_y = gated_ && spec_.saves("output")};
+    }
+
+    /// Pairs of a query and a key that it sees count, as if one sequence filled the segment and the memory before it; a
+    /// context has as many steps as the segment.
+    Work work(Index steps, Index batch) const override {
+        Attend<Real> a;
+        a.queries = steps, a.keys = spec_.memory + steps, a.offset = spec_.memory;
+        a.causal = spec_.mask == AttentionSpec::Mask::causal, a.window = spec_.window;
+        double pairs = 0.0;
+        for (Index i = 0; i < steps; ++i) pairs += static_cast<double>(a.seen(i).size());
+        const double each = 2.0 * static_cast<double>(H_ * batch);
+        const auto product = [&](Index width, Index rows) { return each * static_cast<double>(width * rows); };
+        const double query = product(E_, steps), key = gated_ ? 0.0 : product(spec_.keys(), a.keys),
+                     value = gated_ ? 0.0 : product(spec_.values(), a.keys), output = gated_ ? 0.0 : query,
+                     far = 2.0 * static_cast<double>(distances(a.keys) * E_ * H_), dot = each * pairs,
+                     score = relative_ ? 2.0 * dot : dot, mixed = score + dot;
+        Work all{query + key + value + output + far + mixed, 2.0 * (query + key + value + output) + 2.0 * far};
+        all.reverse += 3.0 * score + 2.0 * dot;  // scores again, dQ and dK (dr); dP and dV
+        if (!spec_.saves("query")) all.reverse += query;
+        if (!kept("key")) all.reverse += key;
+        if (!kept("value")) all.reverse += value;
+        if (!spec_.saves("output")) all.reverse += mixed;
+        return all;
     }
 
     std::vector<MemoryShape> memories() const override {
@@ -107,13 +135,17 @@ public:
         const Scratch own = scratch_of(n, true);
         Buffer<Real> context_room;
         Values v = values(n, const_cast<Real*>(call.tape), call.workspace, tape, own, context_room, true);
-        v.x = call.tape + tape.x;
-        v.lse = const_cast<Real*>(call.tape) + tape.lse;
-        v.rows = spec_.memory > 0 ? call.memory[0] : v.x;
-        if (spec_.memory > 0) v.x = v.rows + at.rows_before(spec_.memory) * at.batch * E_;
+        if (gated_ && spec_.saves("output")) v.o = const_cast<Real*>(call.y);
+        if (spec_.memory > 0) {
+            v.rows = call.memory[0];
+            v.x = v.rows + at.rows_before(spec_.memory) * at.batch * E_;
+        } else {
+            v.x = v.rows = without_fillers(at, call.x, call.workspace + own.x);
+        }
         const Index positions = n.steps * n.batch, keys = n.rows * n.batch;
         make(at, call.parameters, n, v, !spec_.saves("query"), !kept("key"), !kept("value"), own, call.workspace);
-        if (!spec_.saves("output")) mix(at, n, call.parameters, v, own, call.workspace, true);
+        if (relative_) make_r(call.parameters, n, own, call.workspace);
+        if (!spec_.saves("output")) mix(at, n, call.parameters, v, own, call.workspace);
 
         const Real* dy = call.dy;
         if (at.marks) {
@@ -167,10 +199,10 @@ private:
         Index steps, batch, rows, distances;
     };
     struct Tape {
-        Index x = 0, lse = 0, q = 0, k = 0, v = 0, o = 0, size = 0;
+        Index lse = 0, q = 0, k = 0, v = 0, o = 0, size = 0;
     };
     struct Scratch {
-        Index q = 0, k = 0, v = 0, o = 0, lse = 0, normal = 0, waves = 0, r = 0, hidden = 0, kernel = 0;
+        Index x = 0, q = 0, k = 0, v = 0, o = 0, lse = 0, normal = 0, waves = 0, r = 0, hidden = 0, kernel = 0;
         Index dy = 0, d_o = 0, dq = 0, dk = 0, dv = 0, dr = 0, drows = 0, size = 0;
     };
     struct Values {
@@ -207,12 +239,11 @@ private:
         const Index positions = n.steps * n.batch, keys = n.rows * n.batch;
         Parts<Real> parts;
         Tape t;
-        t.x = parts.take(spec_.memory > 0 ? 0 : positions * E_);
-        t.lse = parts.take(positions * spec_.heads);
+        t.lse = parts.take(spec_.saves("output") ? positions * spec_.heads : 0);
         t.q = parts.take(spec_.saves("query") ? positions * H_ : 0);
         t.k = parts.take(kept("key") ? keys * H_ : 0);
         t.v = parts.take(kept("value") ? keys * H_ : 0);
-        t.o = parts.take(spec_.saves("output") ? positions * H_ : 0);
+        t.o = parts.take(spec_.saves("output") && !gated_ ? positions * H_ : 0);
         t.size = parts.size();
         return t;
     }
@@ -225,11 +256,12 @@ private:
         const auto absent = [&](const char* what, Index count) {
             return parts.take(reverse && spec_.saves(what) ? 0 : count);
         };
+        s.x = parts.take(spec_.memory > 0 ? 0 : positions * E_);
         s.q = absent("query", positions * H_);
         s.k = absent("key", keys * H_);
         s.v = absent("value", keys * H_);
         s.o = absent("output", gated_ && !reverse ? 0 : positions * H_);
-        s.lse = parts.take(positions * spec_.heads);
+        s.lse = absent("output", positions * spec_.heads);
         s.normal = parts.take(gated_ ? 2 * positions * H_ : 0);
         s.waves = parts.take(n.distances * E_);
         s.r = parts.take(n.distances * H_);
@@ -265,7 +297,7 @@ private:
         v.k = at(kept("key"), t.k, s.k);
         v.v = at(kept("value"), t.v, s.v);
         v.o = at(spec_.saves("output"), t.o, s.o);
-        v.lse = tape ? tape + t.lse : workspace + s.lse;
+        v.lse = at(spec_.saves("output"), t.lse, s.lse);
         if (spec_.across) {
             const Index keys = n.rows * n.batch * H_;
             context.resize(reverse ? 4 * keys + n.rows * n.batch * std::max(spec_.keys(), spec_.values()) : 2 * keys);
@@ -283,43 +315,56 @@ private:
         const Index positions = n.steps * n.batch;
         Buffer<Real> context_room;
         Values v = values(n, tape, call.workspace, t, s, context_room, false);
-        v.x = v.rows = call.x;
-        if (Real* const kept = spec_.memory > 0 ? call.memory[0] + at.rows_before(spec_.memory) * at.batch * E_
-                               : tape           ? tape + t.x
-                                                : nullptr) {
+        if (spec_.memory > 0) {
+            Real* const kept = call.memory[0] + at.rows_before(spec_.memory) * at.batch * E_;
             std::copy_n(call.x, positions * E_, kept);
             clear_fillers(at, E_, kept);
             v.x = kept;
-            v.rows = spec_.memory > 0 ? call.memory[0] : kept;
-        }
-        if (gated_ && !(tape && spec_.saves("output"))) v.o = call.y;
-        make(at, call.parameters, n, v, true, true, true, s, call.workspace);
-        mix(at, n, call.parameters, v, s, call.workspace, false);
-        if (gated_) {
-            if (v.o != call.y) std::copy_n(v.o, positions * E_, call.y);
+            v.rows = call.memory[0];
         } else {
+            v.x = v.rows = without_fillers(at, call.x, call.workspace + s.x);
+        }
+        if (gated_) v.o = call.y;
+        const bool mixed = call.y || spec_.saves("output");
+        make(at, call.parameters, n, v, mixed || spec_.saves("query"), mixed || kept("key"), mixed || kept("value"), s,
+             call.workspace);
+        if (!mixed) return;
+        if (relative_) make_r(call.parameters, n, s, call.workspace);
+        mix(at, n, call.parameters, v, s, call.workspace);
+        if (!call.y) return;
+        if (!gated_)
             Math::product(E_, H_, positions, call.parameters + wo_, bo_ >= 0 ? call.parameters + bo_ : nullptr, v.o,
                           call.y);
-        }
         clear_fillers(at, E_, call.y);
     }
 
-    /// Those of Q, K, V that are wanted, and r.
+    /// x with 0 in fillers, for 0 times what lies there need not be 0: in `spare`, if there are fillers.
+    const Real* without_fillers(const Segment<Real>& at, const Real* x, Real* spare) const {
+        const Index positions = at.steps * at.batch;
+        if (!at.marks || std::find(at.marks, at.marks + positions, Mark::filler) == at.marks + positions) return x;
+        std::copy_n(x, positions * E_, spare);
+        clear_fillers(at, E_, spare);
+        return spare;
+    }
+
+    /// r.
+    void make_r(const Real* p, const Sizes& n, const Scratch& s, Real* workspace) const {
+        Real* const waves = workspace + s.waves;
+        for (Index k = 0; k < E_ / 2; ++k) {
+            const double frequency = std::pow(10000.0, -2.0 * static_cast<double>(k) / static_cast<double>(E_));
+            for (Index d = 0; d < n.distances; ++d) {
+                const double angle = static_cast<double>(d) * frequency;
+                waves[d * E_ + k] = static_cast<Real>(std::sin(angle));
+                waves[d * E_ + E_ / 2 + k] = static_cast<Real>(std::cos(angle));
+            }
+        }
+        Math::product(H_, E_, n.distances, p + wr_, static_cast<const Real*>(nullptr), waves, workspace + s.r);
+    }
+
+    /// Those of Q, K, V that are wanted.
     void make(const Segment<Real>& at, const Real* p, const Sizes& n, const Values& v, bool query, bool key, bool value,
               const Scratch& s, Real* workspace) const {
         const Index positions = n.steps * n.batch, keys = n.rows * n.batch;
-        if (relative_) {
-            Real* const waves = workspace + s.waves;
-            for (Index k = 0; k < E_ / 2; ++k) {
-                const double frequency = std::pow(10000.0, -2.0 * static_cast<double>(k) / static_cast<double>(E_));
-                for (Index d = 0; d < n.distances; ++d) {
-                    const double angle = static_cast<double>(d) * frequency;
-                    waves[d * E_ + k] = static_cast<Real>(std::sin(angle));
-                    waves[d * E_ + E_ / 2 + k] = static_cast<Real>(std::cos(angle));
-                }
-            }
-            Math::product(H_, E_, n.distances, p + wr_, static_cast<const Real*>(nullptr), waves, workspace + s.r);
-        }
         if (gated_) {
             if (query) normal(p, positions, v.x, workspace + s.normal, v.q);
             for (Index f = 0; f < H_; ++f) {
@@ -341,7 +386,10 @@ private:
         turn(at, n, query ? v.q : nullptr, key ? v.k : nullptr, Turn::forth);
     }
 
-    static Real gate(Real x) { return Real{1} / (Real{1} + std::exp(-x)); }
+    static Real gate(Real x) {
+        using std::exp;  // Dual has its own
+        return Real{1} / (Real{1} + exp(-x));
+    }
 
     /// n = (z - mean z) / sqrt(var z + 1e-5), z = X W' + b; `inverses` gets 1 / sqrt(...) of every position.
     void normal(const Real* p, Index positions, const Real* x, Real* inverses, Real* n) const {
@@ -358,16 +406,15 @@ private:
         if (k) Math::rotate(rotary, which, Index{0}, n.rows, n.batch, spec_.heads, spec_.head(), {k, H_});
     }
 
-    /// O and, unless it is known, the log-sum-exp.
-    void mix(const Segment<Real>& at, const Sizes& n, const Real* p, const Values& v, const Scratch& s, Real* workspace,
-             bool again) const {
-        Real* const lse = again ? workspace + s.lse : v.lse;
+    /// O and the log-sum-exp.
+    void mix(const Segment<Real>& at, const Sizes& n, const Real* p, const Values& v, const Scratch& s,
+             Real* workspace) const {
         std::fill_n(v.o, n.steps * n.batch * H_, Real{0});
-        std::fill_n(lse, n.steps * n.batch * spec_.heads, Real{0});
+        std::fill_n(v.lse, n.steps * n.batch * spec_.heads, Real{0});
         each_head(at, n, p, s, workspace, [&](const Attend<Real>& a, const Place& place) {
             const Index stride = n.batch * H_;
             Math::attend(a, {v.q + place.query, stride}, {v.k + place.key, stride}, {v.v + place.key, stride},
-                         {v.o + place.query, stride}, lse + place.lse, workspace + s.kernel);
+                         {v.o + place.query, stride}, v.lse + place.lse, workspace + s.kernel);
         });
     }
 

@@ -24,7 +24,8 @@ void turn_round(Index steps, Index row, const Real* from, Real* to) {
 }
 
 /// Carry, tape and parameters: the forward direction's, then the backward's. Workspace: marks and inputs turned round,
-/// outputs of both, then the directions' own.
+/// outputs of both, in reverse their adjoints (in the same places where no reverse reads inputs or outputs), then the
+/// directions' own.
 template <class Real>
 class Bidirectional final : public DescribedLayer<Real> {
 public:
@@ -37,8 +38,13 @@ public:
 
     Footprint footprint(Index steps, Index batch) const override {
         const Footprint one = forward_->footprint(steps, batch);
-        return {one.inputs, 2 * one.outputs, 2 * one.carry, 2 * one.tape,
-                Places(one, steps * batch).own + one.workspace};
+        const Places places(one, steps * batch);
+        return {one.inputs,     2 * one.outputs, 2 * one.carry, 2 * one.tape, places.own + one.workspace,
+                one.reads_x, one.reads_y};
+    }
+    Work work(Index steps, Index batch) const override {
+        const Work one = forward_->work(steps, batch);
+        return {2.0 * one.forward, 2.0 * one.reverse};
     }
 
     void advance(const Forward<Real>& call) const override { run(call, &Layer<Real>::advance); }
@@ -50,19 +56,22 @@ public:
         const Footprint one = forward_->footprint(T, B);
         const Places places(one, T * B);
         const Segment<Real> turned = turn(at, call.workspace);
-        Real* const dx_turned = call.workspace + places.x;
-        Real* const dy_forward = call.workspace + places.y_forward;
-        Real* const dy_backward = call.workspace + places.y_backward;
-        const Index S = one.outputs;
-        for (Index p = 0; p < T * B; ++p) {
-            std::copy_n(call.dy + p * 2 * S, S, dy_forward + p * S);
-            std::copy_n(call.dy + p * 2 * S + S, S, dy_backward + turned_place(p, T, B) * S);
-        }
+        Real* const dx_turned = call.workspace + places.dx;
+        Real* const dy_forward = call.workspace + places.dy_forward;
+        Real* const dy_backward = call.workspace + places.dy_backward;
+        Real* const x_turned = call.workspace + places.x;
+        Real* const y_forward = call.workspace + places.y_forward;
+        Real* const y_backward = call.workspace + places.y_backward;
+        if (one.reads_x) turn_round(T, B * one.inputs, call.x, x_turned);
+        if (one.reads_y) part(call.y, T, B, one.outputs, y_forward, y_backward);
+        part(call.dy, T, B, one.outputs, dy_forward, dy_backward);
         backward_->reverse({turned, call.parameters + parameters_, call.gradients + parameters_, call.tape + one.tape,
                             call.carry_in + one.carry * B, dy_backward, call.dx ? dx_turned : nullptr,
-                            call.dcarry + one.carry * B, call.workspace + places.own});
+                            call.dcarry + one.carry * B, call.workspace + places.own, nullptr, nullptr, nullptr, nullptr,
+                            one.reads_x ? x_turned : nullptr, one.reads_y ? y_backward : nullptr});
         forward_->reverse({at, call.parameters, call.gradients, call.tape, call.carry_in, dy_forward, call.dx,
-                           call.dcarry, call.workspace + places.own});
+                           call.dcarry, call.workspace + places.own, nullptr, nullptr, nullptr, nullptr, call.x,
+                           one.reads_y ? y_forward : nullptr});
         if (!call.dx) return;
         const Index row = B * one.inputs;
         for (Index t = 0; t < T; ++t) {
@@ -75,14 +84,30 @@ public:
 private:
     /// Where the workspace's parts begin.
     struct Places {
-        Places(const Footprint& one, Index positions)
-            : x(aligned<Real>((positions * static_cast<Index>(sizeof(Mark)) + static_cast<Index>(sizeof(Real)) - 1) /
-                              static_cast<Index>(sizeof(Real)))),
-              y_forward(x + aligned<Real>(positions * one.inputs)),
-              y_backward(y_forward + aligned<Real>(positions * one.outputs)),
-              own(y_backward + aligned<Real>(positions * one.outputs)) {}
-        Index x, y_forward, y_backward, own;
+        Places(const Footprint& one, Index positions) {
+            Index end = aligned<Real>((positions * static_cast<Index>(sizeof(Mark)) + static_cast<Index>(sizeof(Real)) - 1) /
+                                      static_cast<Index>(sizeof(Real)));
+            const auto next = [&](Index features) { return std::exchange(end, end + aligned<Real>(positions * features)); };
+            x = next(one.inputs);
+            y_forward = next(one.outputs);
+            y_backward = next(one.outputs);
+            dx = one.reads_x ? next(one.inputs) : x;
+            dy_forward = one.reads_y ? next(one.outputs) : y_forward;
+            dy_backward = one.reads_y ? next(one.outputs) : y_backward;
+            own = end;
+        }
+        Index x, y_forward, y_backward;     // the backward direction's turned round
+        Index dx, dy_forward, dy_backward;  // adjoints, likewise
+        Index own;                          // the directions' own workspace
     };
+
+    /// [step][batch][2 width] into the forward direction's half and the backward one's, whose steps fall.
+    static void part(const Real* both, Index steps, Index batch, Index width, Real* forward, Real* backward) {
+        for (Index p = 0; p < steps * batch; ++p) {
+            std::copy_n(both + p * 2 * width, width, forward + p * width);
+            std::copy_n(both + p * 2 * width + width, width, backward + turned_place(p, steps, batch) * width);
+        }
+    }
 
     static Index turned_place(Index p, Index steps, Index batch) { return (steps - 1 - p / batch) * batch + p % batch; }
 
@@ -131,6 +156,7 @@ private:
         (*backward_.*method)({turned, call.parameters + parameters_, x, y_backward, call.carry_in + one.carry * B,
                               call.carry_out + one.carry * B, call.tape ? call.tape + one.tape : nullptr,
                               call.workspace + places.own});
+        if (!call.y) return;
         const Index S = one.outputs;
         for (Index p = 0; p < T * B; ++p) {
             std::copy_n(y_forward + p * S, S, call.y + p * 2 * S);
@@ -151,5 +177,6 @@ LayerPointer<Real> bidirectional(LayerPointer<Real> forward, LayerPointer<Real> 
 
 template LayerPointer<float> bidirectional(LayerPointer<float>, LayerPointer<float>);
 template LayerPointer<double> bidirectional(LayerPointer<double>, LayerPointer<double>);
+template LayerPointer<Dual<double>> bidirectional(LayerPointer<Dual<double>>, LayerPointer<Dual<double>>);
 
 }  // namespace backsweep

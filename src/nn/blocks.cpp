@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
 namespace backsweep {
@@ -69,16 +70,24 @@ struct Policy {
 };
 const std::array<Policy, 3>& policies() {
     static const std::array<Policy, 3> all{
-        {{"everything", {"query", "key", "value", "output"}}, {"selective", {"output"}}, {"nothing", {}}}};
+        {{"everything", {"query", "key", "value", "output", "gates"}}, {"selective", {"output", "gates"}}, {"nothing", {}}}};
     return all;
 }
 
-/// Whether there was attention to set it on.
+/// Every layer takes those of the names that it has. Whether there was a layer that has any.
 bool set_save(Layers& layers, const std::vector<std::string>& save) {
     bool found = false;
+    const auto take = [&](auto& spec) {
+        found = true;
+        spec.save = std::decay_t<decltype(spec)>{}.save;
+        std::erase_if(spec.save, [&](const std::string& name) {
+            return std::find(save.begin(), save.end(), name) == save.end();
+        });
+    };
     for (LayerSpec& layer : layers) {
-        if (auto* attention = std::get_if<AttentionSpec>(&layer)) attention->save = save, found = true;
-        if (auto* residual = std::get_if<ResidualSpec>(&layer)) found = set_save(residual->layers, save) || found;
+        if (auto* attention = std::get_if<AttentionSpec>(&layer)) take(*attention);
+        if (auto* cell = std::get_if<RecurrentSpec>(&layer); cell && cell->gated()) take(*cell);
+        if (auto* inner = within(layer)) found = set_save(*inner, save) || found;
     }
     return found;
 }
@@ -198,7 +207,7 @@ ModelSpec save_policy(ModelSpec model, std::string_view policy) {
     }
     if (!set_save(model.layers, found->save))
         throw InvalidArgument("the save policy '" + std::string(policy) +
-                              "' has no effect on a model without attention; leave it out");
+                              "' has no effect on a model without attention, LSTM and GRU; leave it out");
     return model;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "backsweep/nn/dual.hpp"
 #include "backsweep/nn/network.hpp"
 #include "nn/described_layer.hpp"
 
@@ -35,5 +36,6 @@ Network<Real> assemble(const ModelSpec& spec, const Catalogue<Real>& catalogue);
 
 extern template Network<float> assemble(const ModelSpec&, const Catalogue<float>&);
 extern template Network<double> assemble(const ModelSpec&, const Catalogue<double>&);
+extern template Network<Dual<double>> assemble(const ModelSpec&, const Catalogue<Dual<double>>&);
 
 }  // namespace backsweep

@@ -14,6 +14,10 @@ namespace backsweep {
 template <class Real>
 LayerPointer<Real> residual(std::string name, std::vector<LayerPointer<Real>> layers);
 
+/// y = f(x), f being `layers` one after the other, of which the tape keeps nothing: reverse runs them again.
+template <class Real>
+LayerPointer<Real> checkpointed(std::string name, std::vector<LayerPointer<Real>> layers);
+
 /// [forward, backward]: `backward` reads the steps in falling order, of every sequence from its own last step. A
 /// sequence whose first step is not marked meets the carry at its last step, as PyTorch's h_0.
 template <class Real>

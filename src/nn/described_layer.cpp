@@ -28,11 +28,26 @@ std::string RecurrentPart::name() const {
     return spec.name + (spec.layers > 1 ? ", layer " + std::to_string(layer) : "") + (backward ? ", backward" : "");
 }
 
+Index RecurrentPart::gates() const noexcept {
+    using Cell = RecurrentSpec::Cell;
+    return (spec.cell == Cell::lstm ? 4 : spec.cell == Cell::gru ? 3 : 1) * spec.hidden;
+}
+
+Work work_of(const RecurrentPart& part) {
+    const RecurrentSpec& spec = part.spec;
+    const auto size = [](Index n) { return static_cast<double>(n); };
+    const double sums = 2.0 * size(part.gates() * (part.inputs() + spec.state() / spec.heads));
+    const double cell = 2.0 * size(spec.projection * spec.hidden) +
+                        size(part.inputs() + part.gates() + 2 * spec.hidden + spec.state());
+    const bool twice = spec.gated() && !spec.saves("gates");
+    return {sums + cell, 2.0 * (sums + cell) + (twice ? sums : 0.0)};
+}
+
 std::vector<ParameterShape> parameters_of(const RecurrentPart& part) {
     using Cell = RecurrentSpec::Cell;
     const RecurrentSpec& spec = part.spec;
     const std::string name = spec.name + '.', suffix = part.suffix();
-    const Index blocks = spec.cell == Cell::lstm ? 4 : spec.cell == Cell::gru ? 3 : 1, gates = blocks * spec.hidden;
+    const Index gates = part.gates();
     const Start start = uniform(spec.hidden);
     Start recurrent = start, forget_ih = start, forget_hh = start;
     if (spec.start == RecurrentSpec::Start::orthogonal) recurrent = {Start::Law::orthogonal, 1.0};

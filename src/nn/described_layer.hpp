@@ -35,6 +35,8 @@ struct RecurrentPart {
 
     /// Features that it reads.
     Index inputs() const noexcept { return layer == 0 ? spec.inputs : spec.outputs(); }
+    /// Rows of its two products.
+    Index gates() const noexcept;
     /// "_l1_reverse".
     std::string suffix() const;
     /// "rnn", or "rnn, layer 1, backward" of several.
@@ -47,8 +49,26 @@ std::vector<ParameterShape> parameters_of(const RecurrentPart& part);
 std::vector<ParameterShape> parameters_of(const DenseSpec& spec);
 std::vector<ParameterShape> parameters_of(const NormSpec& spec);
 std::vector<ParameterShape> parameters_of(const AttentionSpec& spec);
+/// Of one position: its products, and one operation for each number that they or the cell read or write; in reverse twice
+/// that, and the gates' products once more where the tape does not keep the gates.
+Work work_of(const RecurrentPart& part);
 /// Name of the table that is the layer's weight; empty: it has its own.
 std::string tied_to(const DenseSpec& spec);
+
+template <class Real>
+class RecurrentLayer : public DescribedLayer<Real> {
+public:
+    explicit RecurrentLayer(const RecurrentPart& part)
+        : DescribedLayer<Real>(part.name(), parameters_of(part)), position_(work_of(part)) {}
+
+    Work work(Index steps, Index batch) const final {
+        const auto positions = static_cast<double>(steps * batch);
+        return {positions * position_.forward, positions * position_.reverse};
+    }
+
+private:
+    Work position_;
+};
 
 /// "cross_entropy".
 std::string name_of(const LossSpec& spec);

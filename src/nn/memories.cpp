@@ -2,6 +2,7 @@
 #include "backsweep/nn/memories.hpp"
 
 #include "backsweep/base/error.hpp"
+#include "backsweep/nn/dual.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -224,9 +225,12 @@ void Memories<Real>::collect(Real* adjoint) const {
 
 template class Memories<float>;
 template class Memories<double>;
+template class Memories<Dual<double>>;
 template MemoryLayout memory_layout(const Network<float>&, Index, Index, const MemoryPlaces&);
 template MemoryLayout memory_layout(const Network<double>&, Index, Index, const MemoryPlaces&);
+template MemoryLayout memory_layout(const Network<Dual<double>>&, Index, Index, const MemoryPlaces&);
 template std::int64_t memory_log_bytes(const Network<float>&, Index, Index, Index, bool, const MemoryPlaces&);
 template std::int64_t memory_log_bytes(const Network<double>&, Index, Index, Index, bool, const MemoryPlaces&);
+template std::int64_t memory_log_bytes(const Network<Dual<double>>&, Index, Index, Index, bool, const MemoryPlaces&);
 
 }  // namespace backsweep

@@ -10,6 +10,7 @@
 #include <armadillo>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <type_traits>
@@ -90,9 +91,11 @@ void fill(const ParameterView& view, const Random& random, Real* values) {
 }  // namespace
 
 template <class Real>
-Network<Real>::Network(ModelSpec spec, Layers layers) : spec_(std::move(spec)),
-                                                        layers_(std::move(layers)) {
+Network<Real>::Network(ModelSpec spec, Layers layers)
+    : spec_(std::make_shared<const ModelSpec>(std::move(spec))),
+      layers_(std::make_move_iterator(layers.begin()), std::make_move_iterator(layers.end())) {
     if (layers_.empty()) throw InvalidArgument("a network needs at least one layer");
+    ParameterLayout layout;
     Index outputs = 0;
     for (Index l = 0; l < depth(); ++l) {
         const Footprint sizes = layer(l).footprint(1, 1);
@@ -105,16 +108,47 @@ Network<Real>::Network(ModelSpec spec, Layers layers) : spec_(std::move(spec)),
             throw InvalidArgument("a network ends with its loss and has no other, but layer '" + layer(l).name() +
                                   "', number " + std::to_string(l) + " of " + std::to_string(depth()) + ", has " +
                                   std::to_string(outputs) + " outputs");
-        parameter_offsets_.push_back(layout_.size());
-        for (ParameterShape& shape : layer(l).parameters()) layout_.append(std::move(shape));
+        parameter_offsets_.push_back(layout.size());
+        for (ParameterShape& shape : layer(l).parameters()) layout.append(std::move(shape));
         const std::string tied = layer(l).tied();
-        tied_offsets_.push_back(tied.empty() ? -1 : layout_.find(tied).offset);
+        tied_offsets_.push_back(tied.empty() ? -1 : layout.find(tied).offset);
+    }
+    layout_ = std::make_shared<const ParameterLayout>(std::move(layout));
+    count();
+}
+
+template <class Real>
+Network<Real> Network<Real>::part(Range range) const {
+    if (range.first < 0 || range.last > depth() || range.empty())
+        throw InvalidArgument("a part of a network of " + std::to_string(depth()) + " layers was asked for from layer " +
+                              std::to_string(range.first) + " to " + std::to_string(range.last) + "; take at least one of its own");
+    const auto cut = [&](const auto& all) {
+        return std::decay_t<decltype(all)>(all.begin() + range.first, all.begin() + range.last);
+    };
+    Network part;
+    part.spec_ = spec_;
+    part.first_ = first_ + range.first;
+    part.layers_ = cut(layers_);
+    part.layout_ = layout_;
+    part.parameter_offsets_ = cut(parameter_offsets_);
+    part.tied_offsets_ = cut(tied_offsets_);
+    part.count();
+    return part;
+}
+
+template <class Real>
+void Network<Real>::count() {
+    inputs_ = layer(0).footprint(1, 1).inputs;
+    outputs_ = layer(depth() - 1).footprint(1, 1).outputs;
+    for (Index l = 0; l < depth(); ++l) {
+        const Footprint sizes = layer(l).footprint(1, 1);
         memory_offsets_.push_back(static_cast<Index>(memories_.size()));
         for (const MemoryShape& memory : layer(l).memories()) memories_.push_back(memory);
         carry_offsets_.push_back(carry_);
         carry_ += sizes.carry;
         if (sizes.carry > 0 || memory_offsets_.back() < static_cast<Index>(memories_.size())) carry_depth_ = l + 1;
     }
+    if (outputs_ > 0) carry_depth_ = depth();
     for (const MemoryShape& memory : memories_) {
         remembered_ = std::max(remembered_, memory.rows);
         state_ += memory.rows * memory.features;
@@ -126,16 +160,17 @@ Network<Real>::Network(ModelSpec spec, Layers layers) : spec_(std::move(spec)),
 
 template <class Real>
 void Network<Real>::start(std::uint64_t seed, std::span<Real> parameters) const {
-    if (static_cast<Index>(parameters.size()) != layout_.size())
-        throw InvalidArgument("the network has " + std::to_string(layout_.size()) +
+    if (static_cast<Index>(parameters.size()) != layout_->size())
+        throw InvalidArgument("the network has " + std::to_string(layout_->size()) +
                               " parameters, but room was given for " + std::to_string(parameters.size()));
     std::uint32_t number = 0;
-    for (const ParameterView& view : layout_.views())
+    for (const ParameterView& view : layout_->views())
         fill(view, Random(seed, number++), parameters.data() + view.offset);
 }
 
 template class Network<float>;
 template class Network<double>;
+template class Network<Dual<double>>;
 
 namespace {
 
@@ -165,6 +200,8 @@ private:
         to.push_back(catalogue_.attention(spec, spec.dropout > 0.0 ? streams_++ : 0));
     }
     void append(const ResidualSpec& spec, Layers& to) { to.push_back(residual<Real>(spec.name, layers(spec.layers))); }
+
+    void append(const CheckpointSpec& spec, Layers& to) { to.push_back(checkpointed<Real>(spec.name, layers(spec.layers))); }
 
     void append(const RecurrentSpec& spec, Layers& to) {
         for (Index l = 0; l < spec.layers; ++l) {
@@ -204,6 +241,7 @@ Network<Real> assemble(const ModelSpec& spec, const Catalogue<Real>& catalogue) 
 
 template Network<float> assemble(const ModelSpec&, const Catalogue<float>&);
 template Network<double> assemble(const ModelSpec&, const Catalogue<double>&);
+template Network<Dual<double>> assemble(const ModelSpec&, const Catalogue<Dual<double>>&);
 
 template <class Real>
 Network<Real> build(const ModelSpec& spec, std::string_view device) {

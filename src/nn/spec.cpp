@@ -47,6 +47,9 @@ Index inputs(const AttentionSpec& s) {
 Index inputs(const ResidualSpec& s) {
     return s.layers.empty() ? 0 : inputs_of(s.layers.front());
 }
+Index inputs(const CheckpointSpec& s) {
+    return s.layers.empty() ? 0 : inputs_of(s.layers.front());
+}
 Index outputs(const EmbeddingSpec& s) {
     return s.features;
 }
@@ -74,6 +77,9 @@ Index outputs(const AttentionSpec& s) {
 Index outputs(const ResidualSpec& s) {
     return inputs(s);
 }
+Index outputs(const CheckpointSpec& s) {
+    return s.layers.empty() ? 0 : outputs_of(s.layers.back());
+}
 
 Index inputs_of(const LayerSpec& layer) {
     return std::visit([](const auto& s) { return inputs(s); }, layer);
@@ -82,12 +88,12 @@ Index outputs_of(const LayerSpec& layer) {
     return std::visit([](const auto& s) { return outputs(s); }, layer);
 }
 
-/// Whether f holds for a layer, those within residual blocks included.
+/// Whether f holds for a layer, those within others included.
 template <class F>
 bool any_layer(const std::vector<LayerSpec>& layers, const F& f) {
     return std::any_of(layers.begin(), layers.end(), [&](const LayerSpec& layer) {
-        const auto* residual = std::get_if<ResidualSpec>(&layer);
-        return residual ? any_layer(residual->layers, f) : f(layer);
+        const auto* inner = within(layer);
+        return inner ? any_layer(*inner, f) : f(layer);
     });
 }
 
@@ -117,6 +123,20 @@ std::string fraction(const char* what, double value) {
     return value >= 0.0 && value < 1.0 ? "" : std::string(what) + " must be in [0, 1), but is " + std::to_string(value);
 }
 
+/// Of the names of what a tape keeps.
+std::string problem_of_save(const std::vector<std::string>& save, const std::vector<std::string>& known) {
+    std::set<std::string> seen;
+    for (const std::string& what : save) {
+        if (std::find(known.begin(), known.end(), what) == known.end()) {
+            std::string names;
+            for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+            return "save names what the tape keeps: " + names + ", but one name is '" + what + "'";
+        }
+        if (!seen.insert(what).second) return "save has the name '" + what + "' twice; leave one out";
+    }
+    return {};
+}
+
 std::string problem_of(const RecurrentSpec& s) {
     using Cell = RecurrentSpec::Cell;
     const std::string sizes = first_of({positive("inputs", s.inputs), positive("hidden", s.hidden),
@@ -131,7 +151,7 @@ std::string problem_of(const RecurrentSpec& s) {
     if (s.heads > 1 && s.projection > 0) return "heads > 1 and projection exclude each other; leave one out";
     if (s.hidden % s.heads != 0)
         return "heads must divide hidden = " + std::to_string(s.hidden) + ", but is " + std::to_string(s.heads);
-    if (s.layer_norm && s.cell != Cell::lstm && s.cell != Cell::gru)
+    if (s.layer_norm && !s.gated())
         return "layer_norm belongs to the lstm and the gru; leave it out";
     if (s.layer_norm && (s.projection > 0 || s.heads > 1))
         return "layer_norm stands with neither projection nor heads > 1; leave one out";
@@ -144,7 +164,9 @@ std::string problem_of(const RecurrentSpec& s) {
     if (s.dropout > 0.0 && s.layers == 1)
         return "dropout acts between layers, and there is only one; put a dropout layer behind it";
     if (s.locked && s.dropout == 0.0) return "locked has no effect without dropout; leave it out";
-    return {};
+    if (!s.gated() && s.save != RecurrentSpec{}.save)
+        return "save belongs to the lstm and the gru: the tape of a plain cell has no gates; leave it out";
+    return problem_of_save(s.save, {"gates"});
 }
 
 std::string problem_of(const DenseSpec& s) {
@@ -230,19 +252,15 @@ std::string problem_of(const AttentionSpec& s) {
         return "relative positions are sines and cosines of as many features, so that features must be even, but is " +
                std::to_string(s.features);
     if (s.scale && !std::isfinite(*s.scale)) return "scale must be finite, but is " + std::to_string(*s.scale);
-    std::set<std::string> seen;
-    for (const std::string& what : s.save) {
-        static const std::set<std::string> known{"query", "key", "value", "output"};
-        if (!known.contains(what))
-            return "save names what the tape keeps: query, key, value, output, but one name is '" + what + "'";
-        if (!seen.insert(what).second) return "save has the name '" + what + "' twice; leave one out";
-    }
-    return {};
+    return problem_of_save(s.save, {"query", "key", "value", "output"});
 }
 
-/// The residual's own layers are judged where all layers are.
+/// A block's own layers are judged where all layers are.
 std::string problem_of(const ResidualSpec& s) {
     return s.layers.empty() ? "a residual block needs at least one layer" : "";
+}
+std::string problem_of(const CheckpointSpec& s) {
+    return s.layers.empty() ? "a checkpointed block needs at least one layer" : "";
 }
 
 /// Empty, or which of the options that a loss of this kind does not read was given all the same.
@@ -330,6 +348,12 @@ Index ModelSpec::inputs() const {
     return inputs_of(layers.front());
 }
 
+const EmbeddingSpec* ModelSpec::table() const noexcept {
+    const std::vector<LayerSpec>* list = &layers;
+    while (!list->empty() && std::holds_alternative<CheckpointSpec>(list->front())) list = within(list->front());
+    return list->empty() ? nullptr : std::get_if<EmbeddingSpec>(&list->front());
+}
+
 bool ModelSpec::segmentable() const {
     return !any_layer(layers, [](const LayerSpec& layer) {
         const auto* recurrent = std::get_if<RecurrentSpec>(&layer);
@@ -347,6 +371,10 @@ std::optional<std::pair<Index, Index>> ModelSpec::context() const {
         return widths.has_value();
     });
     return widths;
+}
+
+bool RecurrentSpec::saves(std::string_view what) const {
+    return std::find(save.begin(), save.end(), what) != save.end();
 }
 
 bool AttentionSpec::saves(std::string_view what) const {
@@ -372,9 +400,10 @@ bool ModelSpec::random() const {
 
 namespace {
 
-/// The layers of a model (`depth` 0) or of a residual block, one behind the other. `names` are all so far.
-std::string problem_of(const std::vector<LayerSpec>& layers, const std::vector<LayerSpec>& model,
-                       std::set<std::string>& names, int depth) {
+/// The layers of a model (`depth` 0) or of a block, one behind the other; `starts`: the model starts with the first of them.
+/// `names` are all so far.
+std::string problem_of(const std::vector<LayerSpec>& layers, const ModelSpec& model,
+                       std::set<std::string>& names, int depth, bool starts) {
     for (std::size_t l = 0; l < layers.size(); ++l) {
         const LayerSpec& layer = layers[l];
         const std::string here = "layer '" + name(layer) + "': ";
@@ -382,21 +411,24 @@ std::string problem_of(const std::vector<LayerSpec>& layers, const std::vector<L
         if (!own.empty()) return here + own;
         if (name(layer).empty()) return "layer " + std::to_string(l) + " has no name; its parameters need one";
         if (!names.insert(name(layer)).second) return here + "another layer has this name; give them different ones";
-        if (std::holds_alternative<EmbeddingSpec>(layer) && (l > 0 || depth > 0))
+        if (std::holds_alternative<EmbeddingSpec>(layer) && (l > 0 || !starts))
             return here + "an embedding reads tokens and can only stand first";
         if (const auto* dense = std::get_if<DenseSpec>(&layer); dense && !dense->tied.empty()) {
-            const auto* table = std::get_if<EmbeddingSpec>(&model.front());
+            const EmbeddingSpec* const table = model.table();
             if (!table || table->name != dense->tied)
                 return here + "tied = '" + dense->tied + "' names no embedding of this model; name the first layer's";
             if (table->vocabulary != dense->outputs || table->features != dense->inputs)
                 return here + "tied to a table of " + std::to_string(table->vocabulary) + " x " +
                        std::to_string(table->features) + ", it must read as many features and give as many outputs, but has " +
                        std::to_string(dense->inputs) + " and " + std::to_string(dense->outputs);
-            if (depth > 0) return here + "a tied layer cannot stand in a residual block; put it behind the block";
+            if (depth > 0) return here + "a tied layer cannot stand within a block; put it behind the block";
+        }
+        if (const auto* inner = within(layer)) {
+            const bool first = starts && l == 0 && std::holds_alternative<CheckpointSpec>(layer);
+            const std::string found = problem_of(*inner, model, names, depth + 1, first);
+            if (!found.empty()) return here + found;
         }
         if (const auto* residual = std::get_if<ResidualSpec>(&layer)) {
-            const std::string inner = problem_of(residual->layers, model, names, depth + 1);
-            if (!inner.empty()) return here + inner;
             if (inputs_of(residual->layers.front()) != outputs_of(residual->layers.back()))
                 return here + "it adds what it reads, " + std::to_string(inputs_of(residual->layers.front())) +
                        " features, to what its layers give, " + std::to_string(outputs_of(residual->layers.back())) +
@@ -413,10 +445,19 @@ std::string problem_of(const std::vector<LayerSpec>& layers, const std::vector<L
 
 }  // namespace
 
+const std::vector<LayerSpec>* within(const LayerSpec& layer) noexcept {
+    if (const auto* residual = std::get_if<ResidualSpec>(&layer)) return &residual->layers;
+    if (const auto* block = std::get_if<CheckpointSpec>(&layer)) return &block->layers;
+    return nullptr;
+}
+std::vector<LayerSpec>* within(LayerSpec& layer) noexcept {
+    return const_cast<std::vector<LayerSpec>*>(within(std::as_const(layer)));
+}
+
 std::string ModelSpec::problem() const {
     if (layers.empty()) return "a model needs at least one layer";
     std::set<std::string> names;
-    if (const std::string found = problem_of(layers, layers, names, 0); !found.empty()) return found;
+    if (const std::string found = problem_of(layers, *this, names, 0, true); !found.empty()) return found;
     std::string odd;
     any_layer(layers, [&](const LayerSpec& layer) {
         const auto* attention = std::get_if<AttentionSpec>(&layer);

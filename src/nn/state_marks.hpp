@@ -55,6 +55,20 @@ void hold_states(const Segment<Real>& at, Index t, Index width, const Real* befo
         if (at.filler(t, b)) std::copy_n(before + b * width, width, after + b * width);
 }
 
+/// before [step][batch][width] := the states that a cell saw. Its output y, the state behind every step but 0 at fillers,
+/// and the state carry_in before the segment say them all; `fresh` as in start_states.
+template <class Real>
+void states_before(const Segment<Real>& at, Index width, const Real* carry_in, const Real* fresh, const Real* y,
+                   Real* before) {
+    const Index state = at.batch * width;
+    std::copy_n(carry_in, state, before);
+    std::copy_n(y, (at.steps - 1) * state, before + state);
+    for (Index t = 0; t < at.steps; ++t, before += state) {
+        start_states(at, t, width, fresh, before);
+        if (t + 1 < at.steps) hold_states(at, t, width, before, before + state);
+    }
+}
+
 /// Columns of the fillers at step t := 0. `columns` [batch][width] is that step's part of an array.
 template <class Real>
 void clear_fillers(const Segment<Real>& at, Index t, Index width, Real* columns) {

@@ -2,10 +2,14 @@
 #include "backsweep/nn/time_chain.hpp"
 
 #include "backsweep/base/error.hpp"
+#include "backsweep/nn/dual.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace backsweep {
 
@@ -13,104 +17,142 @@ namespace {
 
 Index links_of(Index steps, Index chunk) { return steps < 1 ? 0 : 1 + (steps - 1) / chunk; }
 
-/// Elements of the buffers of a time chain, from the layers' footprints alone.
-struct Elements {
-    Index flow = 0, workspace = 0;
-    std::vector<Index> tapes;  // where each layer's tape begins behind carry and memory rows; last, the end
-};
+/// The most scratch that a call of a layer takes, in elements.
+template <class Real>
+Index workspace(const Network<Real>& network, Index steps, Index batch) {
+    Index most = 0;
+    for (Index l = 0; l < network.depth(); ++l) most = std::max(most, network.layer(l).footprint(steps, batch).workspace);
+    return most;
+}
 
 template <class Real>
-Elements elements(const Network<Real>& network, Index steps, Index batch, Index area) {
-    Elements e;
-    e.tapes.push_back(aligned<Real>(network.carry() * batch) + area);
-    for (Index l = 0; l < network.depth(); ++l) {
-        const Footprint f = network.layer(l).footprint(steps, batch);
-        e.flow = std::max({e.flow, f.inputs * steps * batch, f.outputs * steps * batch});
-        e.workspace = std::max(e.workspace, f.workspace);
-        e.tapes.push_back(e.tapes.back() + aligned<Real>(f.tape));
-    }
-    return e;
+std::vector<Footprint> footprints(const Network<Real>& network, Index steps, Index batch) {
+    std::vector<Footprint> all;
+    for (Index l = 0; l < network.depth(); ++l) all.push_back(network.layer(l).footprint(steps, batch));
+    return all;
 }
 
 template <class Real>
 bool finite(const Real* x, Index count) {
-    return std::all_of(x, x + count, [](Real v) { return std::isfinite(v); });
+    return std::all_of(x, x + count, [](Real v) {
+        using std::isfinite;  // Dual has its own
+        return isfinite(v);
+    });
 }
 
 }  // namespace
 
 template <class Real>
 TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk, bool carried,
-                                const MemoryPlaces& places) {
+                                const MemoryPlaces& places, const DepthOptions& depth) {
     const Index link = std::min(chunk, steps);
     const MemoryLayout memories = memory_layout(network, batch, link, places);
-    const Elements e = elements(network, link, batch, memories.area);
+    const DepthProgram program = depth_program(network, link, batch, depth);
     const auto bytes = [](Index count) { return count * static_cast<std::int64_t>(sizeof(Real)); };
     const Index rows = std::max(memories.area, memories.darea);
     return {bytes(memories.state),
-            bytes(e.tapes.back()),
-            bytes(2 * e.flow + memories.state + e.workspace + rows) + memories.seen,
+            bytes(aligned<Real>(network.carry() * batch) + memories.area + program.rest),
+            bytes(program.scratch + memories.state + workspace(network, link, batch) + rows) + memories.seen,
             links_of(steps, chunk) * static_cast<std::int64_t>(sizeof(double)) +
                 memory_log_bytes(network, batch, steps, chunk, carried, places),
             bytes(memories.between),
-            bytes(memories.adjoint)};
+            bytes(memories.adjoint),
+            program.replayed / std::max(program.once.forward, 1.0)};
 }
 
 template <class Real>
-TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chunk, Ledger& ledger, MemoryPlaces places)
+TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chunk, Ledger& ledger, MemoryPlaces places,
+                           DepthOptions depth)
     : network_(&network),
       ledger_(&ledger),
       batch_(batch),
       chunk_(chunk),
-      flow_(Kind::workspace, ledger),
-      spare_(Kind::workspace, ledger),
+      scratch_(Kind::workspace, ledger),
       carry_(Kind::workspace, ledger),
       workspace_(Kind::workspace, ledger),
       log_(Kind::log, ledger),
-      memories_(network, batch, chunk, std::move(places), ledger) {
+      memories_(network, batch, chunk, std::move(places), ledger),
+      depth_(std::move(depth)),
+      unread_(Kind::workspace, ledger) {
     if (batch < 1) throw InvalidArgument("a time chain wants at least 1 sequence, got batch " + std::to_string(batch));
     if (chunk < 1) throw InvalidArgument("a time chain wants chunks of at least 1 step, got " + std::to_string(chunk));
+    const std::string problem = depth_.problem(layer_names(network));
+    if (!problem.empty()) throw InvalidArgument(problem);
     carry_.resize(memories_.layout().state);
 }
 
 template <class Real>
-void TimeChain<Real>::show(const Window<Real>& window) {
+TimeChain<Real>::~TimeChain() {
+    empty_store();
+}
+
+template <class Real>
+void TimeChain<Real>::empty_store() noexcept {
+    for (const std::int32_t slot : stored_) store_->erase(slot);
+    stored_.clear();
+}
+
+template <class Real>
+void TimeChain<Real>::compile(Index steps) {
+    if (compiled_ != steps) {
+        program_ = depth_program(*network_, steps, batch_, depth_);
+        full_ = footprints(*network_, steps, batch_);
+        compiled_ = steps;
+    }
+    if (program_.store_slots > 0 && !store_)
+        throw InvalidArgument("kept activations are to lie on disk, but this chain has no store; call use(store)");
+    last_ = footprints(*network_, steps_ - (*length() - 1) * chunk_, batch_);
+    scratch_.reserve(program_.scratch);
+    workspace_.reserve(workspace(*network_, steps, batch_));
+}
+
+template <class Real>
+void check_window(const Network<Real>& network, const Window<Real>& window, Index batch, bool starts) {
     if (window.steps < 1)
         throw InvalidArgument("a window has at least 1 step, got " + std::to_string(window.steps) +
                               "; is the sequence empty?");
-    const bool reals = network_->spec().inputs() > 0;
+    const bool reals = network.inputs() > 0;
     if (reals ? !window.inputs : !window.tokens)
         throw InvalidArgument(std::string("this model reads ") + (reals ? "real inputs" : "tokens") +
                               ", but the window has none");
-    const bool classes = network_->spec().loss.kind == LossSpec::Kind::cross_entropy;
-    if (window.loss_from < window.steps && (classes ? !window.classes : !window.values))
+    const bool classes = network.spec().loss.kind == LossSpec::Kind::cross_entropy;
+    if (network.outputs() == 0 && window.loss_from < window.steps && (classes ? !window.classes : !window.values))
         throw InvalidArgument(std::string("this model's loss reads ") + (classes ? "class targets" : "value targets") +
                               ", but the window has none");
+    if (network.outputs() > 0 && !window.outputs)
+        throw InvalidArgument("this part of a network gives outputs, but the window has no room for them; set Window::outputs");
     if (window.input_gradient && !reals)
         throw InvalidArgument(
             "a model that starts with an embedding has no input gradient; leave input_gradient empty");
-    if (network_->spec().learned_state() && !window.begins && !window.marks && !start_)
+    if (network.spec().learned_state() && !window.begins && !window.marks && !starts)
         throw InvalidArgument("this model's sequences start from learned states, but the window says of none that it "
                               "begins; set Window::begins or marks, or give a state to start from");
-    for (Index b = 0; window.begins && window.marks && b < batch_; ++b) {
+    for (Index b = 0; window.begins && window.marks && b < batch; ++b) {
         Index t = 0;
-        while (t < window.steps && window.marks[t * batch_ + b] == Mark::filler) ++t;
-        if (t > 0 && t < window.steps && window.marks[t * batch_ + b] != Mark::first)
+        while (t < window.steps && window.marks[t * batch + b] == Mark::filler) ++t;
+        if (t > 0 && t < window.steps && window.marks[t * batch + b] != Mark::first)
             throw InvalidArgument("all sequences begin with the window, but sequence " + std::to_string(b) + " has filler before its step " +
                                   std::to_string(t) + "; mark that step as the first");
     }
-    const bool across = network_->spec().context().has_value();
+    const bool across = network.spec().context().has_value();
     if (across && !(window.context && window.context->steps > 0 && window.context->keys))
         throw InvalidArgument("this model attends to a context, but the window has none; set Window::context with its keys");
     if (!across && window.context) throw InvalidArgument("no layer of this model attends to a context; leave Window::context empty");
+}
+
+template <class Real>
+Index swept_steps(const Window<Real>& window, Index batch) {
+    if (!window.marks) return window.steps;
+    Index last = window.steps * batch;
+    while (last > 0 && window.marks[last - 1] == Mark::filler) --last;
+    return std::max<Index>(1, (last + batch - 1) / batch);
+}
+
+template <class Real>
+void TimeChain<Real>::show(const Window<Real>& window) {
+    check_window(*network_, window, batch_, start_ != nullptr);
     window_ = window;
-    steps_ = window.steps;
-    if (window.marks) {
-        const auto filler = [&](Index p) { return window.marks[p] == Mark::filler; };
-        Index last = window.steps * batch_;
-        while (last > 0 && filler(last - 1)) --last;
-        steps_ = std::max<Index>(1, (last + batch_ - 1) / batch_);
-    }
+    steps_ = swept_steps(window, batch_);
     if (!window.factors.empty() && static_cast<Index>(window.factors.size()) < *length() - 1)
         throw InvalidArgument("one factor for each of the " + std::to_string(*length()) + " links but the first is wanted, got " +
                               std::to_string(window.factors.size()));
@@ -120,16 +162,14 @@ void TimeChain<Real>::show(const Window<Real>& window) {
     const Index left_out = (window.steps - steps_) * batch_, behind = steps_ * batch_;
     if (window.losses) std::fill_n(window.losses + behind, left_out, Real{0});
     if (window.input_gradient) {
-        const Index width = network_->spec().inputs();
+        const Index width = network_->inputs();
         std::fill_n(window.input_gradient + behind * width, left_out * width, Real{0});
     }
     memories_.show(steps_, window.marks, window.key_padding, window.begins);
-    Elements e = elements(*network_, std::min(chunk_, steps_), batch_, memories_.layout().area);
-    tapes_ = std::move(e.tapes);
-    flow_.reserve(e.flow);
-    spare_.reserve(e.flow);
-    workspace_.reserve(e.workspace);
+    empty_store();
+    compile(std::min(chunk_, steps_));
     log_.assign(*length(), 0.0);
+    prints_.assign(verify_ ? static_cast<std::size_t>(*length() * network_->depth()) : 0, 0);
 }
 
 template <class Real>
@@ -232,67 +272,130 @@ DepthFrame<Real> TimeChain<Real>::frame(Index link, const Real* carry_in, Real* 
     f.parameters = parameters(link);
     f.carry_in = carry_in;
     f.carry_out = carry_.data();
-    f.spare = &spare_;
     f.workspace = workspace_.data();
     return f;
 }
 
 template <class Real>
-typename DepthChain<Real>::State TimeChain<Real>::input(Index link, Index steps) {
-    typename DepthChain<Real>::State x{std::move(flow_)};
-    if (window_.inputs) {
-        const Index width = network_->spec().inputs();
-        x.values.resize(steps * batch_ * width);
-        const Index first = link * chunk_ * batch_;
-        std::copy_n(window_.inputs + first * width, x.values.size(), x.values.data());
-        // What lies in a filler may be no number; layers may then treat all positions alike.
-        for (Index p = 0; window_.marks && p < steps * batch_; ++p)
-            if (window_.marks[first + p] == Mark::filler) std::fill_n(x.values.data() + p * width, width, Real{0});
+void TimeChain<Real>::input(Index link, Real* x) const {
+    if (!window_.inputs) return;
+    const Index width = network_->inputs(), first = link * chunk_ * batch_;
+    const Index positions = std::min(chunk_, steps_ - link * chunk_) * batch_;
+    std::copy_n(window_.inputs + first * width, positions * width, x);
+    if (!network_->begins()) return;
+    // What lies in a filler may be no number; layers may then treat all positions alike.
+    for (Index p = 0; window_.marks && p < positions; ++p)
+        if (window_.marks[first + p] == Mark::filler) std::fill_n(x + p * width, width, Real{0});
+}
+
+template <class Real>
+void TimeChain<Real>::output(Index link, const Real* y) const {
+    if (!window_.outputs) return;
+    const Index row = network_->outputs() * batch_, steps = std::min(chunk_, steps_ - link * chunk_);
+    std::copy_n(y, steps * row, window_.outputs + link * chunk_ * row);
+}
+
+template <class Real>
+void TimeChain<Real>::run(const std::vector<DepthCall>& calls, const DepthFrame<Real>& frame, Index link, Real* rest) {
+    const auto at = [&](const DepthCall::Place& p) {
+        return p.size == 0 ? nullptr : (p.rests ? rest : scratch_.data()) + p.offset;
+    };
+    for (const DepthCall& c : calls) {
+        const Index l = c.layer;
+        const auto slot = static_cast<std::int32_t>(link * program_.store_slots) + c.slot;
+        const Blob activation{reinterpret_cast<std::byte*>(at(c.x)), static_cast<std::size_t>(c.x.size) * sizeof(Real)};
+        switch (c.what) {
+            case DepthCall::What::advance:
+            case DepthCall::What::record: {
+                same_shape(frame, link, l);
+                Real* y = at(c.y);
+                if (verify_ && !y) {
+                    unread_.resize(frame.footprint(l).outputs * frame.at.steps * batch_);
+                    y = unread_.data();
+                }
+                if (c.what == DepthCall::What::advance)
+                    frame.advance(l, at(c.x), y);
+                else
+                    frame.record(l, at(c.x), y, at(c.tape));
+                if (verify_) same_bits(frame, link, l, y);
+                break;
+            }
+            case DepthCall::What::reverse:
+                frame.reverse(l, at(c.x), at(c.y), at(c.tape), at(c.dy), l > 0 || window_.input_gradient ? at(c.dx) : nullptr);
+                break;
+            case DepthCall::What::write:
+                stored_.insert(slot);
+                store_->write(slot, std::span(&activation, 1));
+                break;
+            case DepthCall::What::read:
+                store_->read(slot, std::span(&activation, 1));
+                store_->erase(slot);
+                stored_.erase(slot);
+                break;
+        }
     }
-    return x;
+}
+
+template <class Real>
+void TimeChain<Real>::same_shape(const DepthFrame<Real>& frame, Index link, Index layer) const {
+    const Footprint now = frame.footprint(layer);
+    const Footprint& first = (link + 1 < *length() ? full_ : last_)[static_cast<std::size_t>(layer)];
+    if (now == first) return;
+    const auto text = [](const Footprint& f) {
+        return std::to_string(f.outputs) + " outputs, carry " + std::to_string(f.carry) + ", tape " + std::to_string(f.tape) +
+               " and workspace " + std::to_string(f.workspace);
+    };
+    throw NumericError("layer '" + network_->layer(layer).name() + "' at step " + std::to_string(frame.at.first) + " (link " +
+                       std::to_string(link) + ") now has " + text(now) + ", where it had " + text(first) +
+                       " when the window was shown; a layer's sizes are a function of steps and batch alone");
+}
+
+template <class Real>
+void TimeChain<Real>::same_bits(const DepthFrame<Real>& frame, Index link, Index layer, const Real* y) {
+    const auto bytes = [](const auto* first, Index count) {
+        return Blob{reinterpret_cast<std::byte*>(const_cast<std::remove_const_t<std::remove_pointer_t<decltype(first)>>*>(first)),
+                    static_cast<std::size_t>(count) * sizeof *first};
+    };
+    const Footprint f = frame.footprint(layer);
+    // The loss is written by record alone.
+    std::array<Blob, 3> made{bytes(y, y ? f.outputs * frame.at.steps * batch_ : 0),
+                             bytes(frame.carry_out + network_->carry_offset(layer, batch_), f.carry * batch_),
+                             bytes(&log_[link], f.outputs == 0 ? 1 : 0)};
+    const std::uint64_t now = fingerprint(made) | 1;
+    std::uint64_t& first = prints_[static_cast<std::size_t>(link * network_->depth() + layer)];
+    if (first == 0) first = now;
+    if (first == now) return;
+    throw NumericError("layer '" + network_->layer(layer).name() + "' at step " + std::to_string(frame.at.first) + " (link " +
+                       std::to_string(link) + ") gives other bits than when it first ran there; a layer is a function of its "
+                       "arguments alone, so look for what it remembers between calls, and for parameters or data that changed");
 }
 
 template <class Real>
 Index TimeChain<Real>::advance(Range r, State& x) {
-    DepthChain<Real> depth;
     for (Index link = r.first; link < r.last; ++link) {
-        depth.frame() = frame(link, x.carry.data(), memories_.scratch());
+        const DepthFrame<Real> f = frame(link, x.carry.data(), memories_.scratch());
         memories_.load(x.carry.data());
-        auto flow = input(link, depth.frame().at.steps);
-        depth.advance({0, network_->carry_depth()}, flow);
-        flow_ = std::move(flow.values);
-        memories_.keep(depth.frame().at.steps, carry_.data());
+        input(link, scratch_.data() + program_.advance_input.offset);
+        run(program_.advance, f, link, nullptr);
+        output(link, scratch_.data() + program_.advance_output.offset);
+        memories_.keep(f.at.steps, carry_.data());
         x.carry.swap(carry_);
     }
     return r.last;
 }
 
 template <class Real>
-typename DepthChain<Real>::Tape TimeChain<Real>::tape_of(Index layer, Tape& tape) const {
-    return {tape.values.data() + tapes_[static_cast<std::size_t>(layer)]};
-}
-
-template <class Real>
-Real* TimeChain<Real>::area_of(Tape& tape) const {
-    return tape.values.data() + aligned<Real>(network_->carry() * batch_);
-}
-
-template <class Real>
 Index TimeChain<Real>::record(Range r, State& x, Tape& tape) {
     tape.values.bind(Kind::tape, *ledger_);
-    tape.values.resize(tapes_.back());
+    tape.values.resize(aligned<Real>(network_->carry() * batch_) + memories_.layout().area + program_.rest);
     std::copy_n(x.carry.begin(), network_->carry() * batch_, tape.values.begin());
-    DepthChain<Real> depth;
-    depth.frame() = frame(r.first, tape.values.data(), area_of(tape));
+    const DepthFrame<Real> f = frame(r.first, tape.values.data(), area_of(tape));
     memories_.load(x.carry.data());
-    auto flow = input(r.first, depth.frame().at.steps);
-    for (Index l = 0; l < network_->depth(); ++l) {
-        auto own = tape_of(l, tape);
-        depth.record({l, l + 1}, flow, own);
-    }
-    flow_ = std::move(flow.values);
+    input(r.first, (program_.input.rests ? rest_of(tape) : scratch_.data()) + program_.input.offset);
+    run(program_.record, f, r.first, rest_of(tape));
+    output(r.first, (program_.output.rests ? rest_of(tape) : scratch_.data()) + program_.output.offset);
     if (!std::isfinite(log_[r.first])) not_finite(r.first, tape);
-    memories_.keep(depth.frame().at.steps, carry_.data());
+    memories_.keep(f.at.steps, carry_.data());
     x.carry.swap(carry_);
     return r.last;
 }
@@ -301,17 +404,20 @@ Index TimeChain<Real>::record(Range r, State& x, Tape& tape) {
 template <class Real>
 void TimeChain<Real>::not_finite(Index link, Tape& link_tape) {
     const Real* const carry_in = link_tape.values.data();
-    DepthChain<Real> depth;
-    depth.frame() = frame(link, carry_in, area_of(link_tape));
-    const Segment<Real>& at = depth.frame().at;
+    DepthChain<Real> depth(*ledger_);
+    DepthFrame<Real>& f = depth.frame();
+    f = frame(link, carry_in, area_of(link_tape));
+    const Segment<Real>& at = f.at;
     const double loss = log_[link];
     Index step = at.first;
     std::string where = "the state before it";
     if (finite(carry_in, network_->carry() * batch_)) {
-        auto flow = input(link, at.steps);
+        typename DepthChain<Real>::State flow = depth.initial();
+        flow.values.resize(f.flow(0));
+        input(link, flow.values.data());
         Index l = 0;
         for (; l < network_->depth(); ++l) {
-            const Index width = network_->layer(l).footprint(at.steps, batch_).outputs * batch_;
+            const Index width = f.footprint(l).outputs * batch_;
             if (width == 0) break;
             depth.advance({l, l + 1}, flow);
             Index t = 0;
@@ -322,10 +428,8 @@ void TimeChain<Real>::not_finite(Index link, Tape& link_tape) {
         where = "layer '" + network_->layer(l).name() + "'";
         if (l + 1 == network_->depth()) {  // its inputs are finite: its targets, weights or sum are not
             Buffer<Real> losses(at.steps * batch_, Kind::workspace, *ledger_);
-            depth.frame().at.losses = losses.data();
+            f.at.losses = losses.data();
             typename DepthChain<Real>::Tape tape;
-            Buffer<Real> memory(tapes_[static_cast<std::size_t>(l) + 1] - tapes_[static_cast<std::size_t>(l)], Kind::workspace, *ledger_);
-            tape.memory = memory.data();
             depth.record({l, l + 1}, flow, tape);
             Index t = 0;
             const auto sound = [&](Index row) {
@@ -353,35 +457,45 @@ void TimeChain<Real>::seed(const State&, Adjoint& a) {
 template <class Real>
 void TimeChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
     if (!gradients_) throw InvalidArgument("reverse adds to the gradients, but none were given; call add_to() first");
-    DepthChain<Real> depth;
-    DepthFrame<Real>& f = depth.frame();
-    f = frame(r.first, tape.values.data(), area_of(tape));
+    DepthFrame<Real> f = frame(r.first, tape.values.data(), area_of(tape));
     memories_.spread(f.at.steps, a.carry.data());
     f.dmemory = memories_.drows();
     f.gradients = gradients_;
     f.dcarry = a.carry.data();
-    f.input_gradient = window_.input_gradient != nullptr;
-    typename DepthChain<Real>::Adjoint flow{std::move(flow_)};
-    for (Index l = network_->depth(); l-- > 0;) {
-        auto own = tape_of(l, tape);
-        depth.reverse({l, l + 1}, flow, own, flow);
+    if (const Index row = network_->outputs() * batch_; row > 0) {
+        if (!window_.output_gradient)
+            throw InvalidArgument("reverse of a part of a network reads the adjoint of its outputs, but none was given; call pull()");
+        std::copy_n(window_.output_gradient + r.first * chunk_ * row, f.at.steps * row,
+                    scratch_.data() + program_.output_gradient.offset);
     }
-    flow_ = std::move(flow.values);
+    run(program_.reverse, f, r.first, rest_of(tape));
     memories_.collect(a.carry.data());
     if (r.first > 0 && !window_.factors.empty()) {
         const auto factor = static_cast<Real>(window_.factors[static_cast<std::size_t>(r.first - 1)]);
         for (Real& v : a.carry.span()) v *= factor;
     }
-    if (f.input_gradient) {
-        const Index width = network_->spec().inputs();
-        std::copy_n(flow_.data(), f.at.steps * batch_ * width, window_.input_gradient + r.first * chunk_ * batch_ * width);
+    if (window_.input_gradient) {
+        const Index width = network_->inputs();
+        std::copy_n(scratch_.data() + program_.input_gradient.offset, f.at.steps * batch_ * width,
+                    window_.input_gradient + r.first * chunk_ * batch_ * width);
     }
 }
 
 static_assert(Chain<DepthChain<float>> && Chain<TimeChain<float>>);
 template class TimeChain<float>;
 template class TimeChain<double>;
-template TimeChainSizes time_chain_sizes(const Network<float>&, Index, Index, Index, bool, const MemoryPlaces&);
-template TimeChainSizes time_chain_sizes(const Network<double>&, Index, Index, Index, bool, const MemoryPlaces&);
+template class TimeChain<Dual<double>>;
+template void check_window(const Network<float>&, const Window<float>&, Index, bool);
+template void check_window(const Network<double>&, const Window<double>&, Index, bool);
+template void check_window(const Network<Dual<double>>&, const Window<Dual<double>>&, Index, bool);
+template Index swept_steps(const Window<float>&, Index);
+template Index swept_steps(const Window<double>&, Index);
+template Index swept_steps(const Window<Dual<double>>&, Index);
+template TimeChainSizes time_chain_sizes(const Network<float>&, Index, Index, Index, bool, const MemoryPlaces&,
+                                         const DepthOptions&);
+template TimeChainSizes time_chain_sizes(const Network<double>&, Index, Index, Index, bool, const MemoryPlaces&,
+                                         const DepthOptions&);
+template TimeChainSizes time_chain_sizes(const Network<Dual<double>>&, Index, Index, Index, bool, const MemoryPlaces&,
+                                         const DepthOptions&);
 
 }  // namespace backsweep

@@ -36,6 +36,8 @@ public:
         return all;
     }
 
+    Work work(Index steps, Index batch) const override { return layer_->work(steps, batch); }
+
     void advance(const Forward<Real>& call) const override { run(call, &Layer<Real>::advance); }
     void record(const Forward<Real>& call) const override { run(call, &Layer<Real>::record); }
 
@@ -91,5 +93,6 @@ LayerPointer<Real> weight_drop(LayerPointer<Real> layer, const std::string& para
 
 template LayerPointer<float> weight_drop(LayerPointer<float>, const std::string&, double, std::uint32_t);
 template LayerPointer<double> weight_drop(LayerPointer<double>, const std::string&, double, std::uint32_t);
+template LayerPointer<Dual<double>> weight_drop(LayerPointer<Dual<double>>, const std::string&, double, std::uint32_t);
 
 }  // namespace backsweep

@@ -340,11 +340,19 @@ std::string words(const AttentionSpec& s) {
     if (s.memory > 0) line += fmt::format(" with {} steps of {}memory", s.memory, s.detached ? "detached " : "");
     return line;
 }
-std::string words(const ResidualSpec& s) {
+std::string words(const ResidualSpec& s);
+std::string words(const CheckpointSpec& s);
+std::string list(const std::vector<LayerSpec>& layers) {
     std::string line;
-    for (const LayerSpec& layer : s.layers)
+    for (const LayerSpec& layer : layers)
         line += (line.empty() ? "" : ", ") + std::visit([](const auto& each) { return words(each); }, layer);
-    return "x + (" + line + ")";
+    return line;
+}
+std::string words(const ResidualSpec& s) {
+    return "x + (" + list(s.layers) + ")";
+}
+std::string words(const CheckpointSpec& s) {
+    return "checkpoint (" + list(s.layers) + ")";
 }
 
 }  // namespace

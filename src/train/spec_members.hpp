@@ -35,6 +35,7 @@ void members(Io& io, RecurrentSpec& spec) {
     io.member("dropout", spec.dropout);
     io.member("locked", spec.locked);
     io.member("weight_drop", spec.weight_drop);
+    io.member("save", spec.save);
 }
 
 template <class Io>
@@ -109,9 +110,15 @@ void members(Io& io, ResidualSpec& spec) {
 }
 
 template <class Io>
+void members(Io& io, CheckpointSpec& spec) {
+    io.member("name", spec.name);
+    io.member("layers", spec.layers);
+}
+
+template <class Io>
 void members(Io& io, LayerSpec& spec) {
     io.alternative("layer", spec, {"embedding", "recurrent", "dense", "norm", "activation", "dropout", "fold",
-                               "attention", "residual"});
+                               "attention", "residual", "checkpoint"});
 }
 
 template <class Io>

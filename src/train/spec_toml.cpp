@@ -33,7 +33,7 @@ using Cell = RecurrentSpec::Cell;
 /// In the order of Cell, then of the variant's other alternatives.
 const Names cells{"lstm", "gru", "rnn_tanh", "rnn_relu"};
 const Names types{"embedding", "lstm",    "gru",  "rnn_tanh",  "rnn_relu", "dense", "norm",
-                  "activation", "dropout", "fold", "attention", "residual"};
+                  "activation", "dropout", "fold", "attention", "residual", "checkpoint"};
 
 /// No width, count or row is larger: sums and products of a few are numbers yet.
 constexpr Index most = 1'000'000'000;
@@ -146,12 +146,13 @@ LayerSpec empty_layer(const std::string& type) {
     if (type == "dropout") return DropoutSpec{};
     if (type == "fold") return FoldSpec{};
     if (type == "attention") return AttentionSpec{};
+    if (type == "checkpoint") return CheckpointSpec{};
     return ResidualSpec{};
 }
 
 std::string type_of(const LayerSpec& layer) {
     if (const auto* recurrent = std::get_if<RecurrentSpec>(&layer)) return cells[static_cast<std::size_t>(recurrent->cell)];
-    static const Names alternatives{"embedding", "", "dense", "norm", "activation", "dropout", "fold", "attention", "residual"};
+    static const Names alternatives{"embedding", "", "dense", "norm", "activation", "dropout", "fold", "attention", "residual", "checkpoint"};
     return alternatives[layer.index()];
 }
 
@@ -192,7 +193,7 @@ template <class F>
 void for_each_layer(std::vector<LayerSpec>& layers, const F& f) {
     for (LayerSpec& layer : layers) {
         std::visit(f, layer);
-        if (auto* residual = std::get_if<ResidualSpec>(&layer)) for_each_layer(residual->layers, f);
+        if (auto* inner = within(layer)) for_each_layer(*inner, f);
     }
 }
 

@@ -137,6 +137,7 @@ template <class Real>
 void check(const Network<Real>& network, const Source<Real>& source, const TrainOptions& o) {
     if (std::string why = o.problem(); !why.empty()) throw InvalidArgument(why);
     if (std::string why = o.memories.problem(network.memories().size()); !why.empty()) throw InvalidArgument(why);
+    if (std::string why = o.depth.problem(layer_names(network)); !why.empty()) throw InvalidArgument(why);
     if (network.spec().context())
         throw InvalidArgument("this model attends to a context, which a source does not give; sweep it with a TimeChain of your own");
     if (o.look_back > 0) {
@@ -236,8 +237,9 @@ Workload workload(const Network<Real>& network, const Source<Real>& source, cons
     w.steps = std::min(o.windows.most(source.window()) + std::min(o.look_back, source.length()), source.length());
     w.chunk = o.chunk;
     for (const Index size : cuts.sizes) {
-        const TimeChainSizes s = time_chain_sizes(network, w.steps, size, o.chunk, o.carry, o.memories);
+        const TimeChainSizes s = time_chain_sizes(network, w.steps, size, o.chunk, o.carry, o.memories, o.depth);
         w.state += s.state;
+        w.reverse = std::max(w.reverse, 2.0 + s.replayed);
         // The working state and the adjoint; with carry, x_0 and the next x_0 of every micro-batch.
         w.always[Kind::carry] += s.state + s.adjoint + (o.carry ? 2 * o.micro_batches * s.between : 0);
         w.tape += s.tape;
@@ -259,7 +261,7 @@ struct Trainer<Real>::Shard {
     Shard(const Network<Real>& network, Index number_, Index batch, Index micro_batches, const TrainOptions& o, const Plan& plan, bool carry)
         : number(number_),
           links(plan.schedule.steps),
-          chain(network, batch, o.chunk, ledger, o.memories),
+          chain(network, batch, o.chunk, ledger, o.memories, o.depth),
           run(chain, make_schedule(plan.schedule)),
           gradients(network.parameters().size(), Kind::gradients, ledger) {
         for (Index m = 0; m < micro_batches; ++m) batches.emplace_back(ledger);

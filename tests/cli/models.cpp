@@ -80,7 +80,10 @@ BOOST_AUTO_TEST_CASE(attention_and_lists_train_with_the_same_bits_under_every_sc
                 for (const std::vector<std::string>& settings :
                      {std::vector<std::string>{"schedule.family=revolve", "schedule.slots=2"},
                       {"memory.time_axis=" + limit},
-                      {"train.threads=2"}}) {
+                      {"train.threads=2"},
+                      {"depth.family=sqrt"},
+                      {"depth.family=slots", "depth.slots=1", "depth.always=*", "schedule.family=revolve", "schedule.slots=1"},
+                      {"depth.family=optimal", "depth.budget=1 MiB", "depth.never=head; embedding"}}) {
                     const std::string run = "run" + std::to_string(number++);
                     const json report = place.train(run, settings, {"--json"}).json();
                     BOOST_TEST((report.at("bytes").at("predicted") == report.at("bytes").at("measured")));
@@ -158,7 +161,8 @@ BOOST_AUTO_TEST_CASE(model_keys_have_no_effect_in_other_kinds) {
         }
     };
     idle("lstm", {"head_features = 3", "inner = 8", "attention_layer = 1", "memory = 3", "detached = true", "window = 3",
-                  "positions = \"alibi\"", "save = \"nothing\"", "attention_dropout = 0.1"});
+                  "positions = \"alibi\"", "attention_dropout = 0.1"});
+    idle("rnn_tanh", {"save = \"nothing\""});
     idle("sha_rnn", {"embedding = 3", "bias = false", "projection = 3", "head_features = 3", "layer_norm = true",
                      "learned_state = true", "start = \"identity\"", "forget_bias = 1", "weight_drop = 0.1", "locked = true"});
     idle("transformer_xl", {"embedding = 3", "bias = false", "attention_layer = 1", "learned_state = true", "weight_drop = 0.1"});
@@ -177,6 +181,27 @@ BOOST_AUTO_TEST_CASE(model_keys_have_no_effect_in_other_kinds) {
     refused("kind = \"layers\"\nlayers = 2\n", {"[[model.layers]]"});
     refused("[[model.layers]]\ntype = \"embedding\"\n", {"config.toml:11", "model.kind is \"lstm\""});
     refused("[[model.heads]]\ntype = \"embedding\"\n", {"config.toml:11", "only model.layers"});
+}
+
+BOOST_AUTO_TEST_CASE(depth_keys_that_cannot_be_used_are_named) {
+    const auto refused = [](const std::string& depth, const std::vector<std::string>& words) {
+        const Place place(with_model("kind = \"gru\"\nhidden = 4\nlayers = 2\n[depth]\n" + depth));
+        const Answer answer = run_program({"train", "config.toml", "--out", "none"}, place.path());
+        BOOST_TEST_CONTEXT(depth << "\n" << answer.err) {
+            BOOST_CHECK_EQUAL(answer.code, 2);
+            for (const std::string& word : words) BOOST_TEST(answer.says(word), word);
+            BOOST_TEST(!fs::exists(place.path() / "none"));
+        }
+    };
+    refused("family = \"squareroot\"\n", {"depth.family", "store_all, sqrt, slots, optimal"});
+    refused("period = 2\n", {"config.toml:15", "'depth.period' has no effect", "depth.family = \"sqrt\""});
+    refused("slots = 2\n", {"'depth.slots' has no effect"});
+    refused("budget = 4096\n", {"'depth.budget' has no effect"});
+    refused("family = \"optimal\"\n", {"depth.budget"});
+    refused("family = \"optimal\"\nbudget = 64\n", {"64"});
+    refused("family = \"sqrt\"\nperiod = 99\n", {"depth.period wants layers of a group, 1 to 5"});
+    refused("always = \"rnm*\"\n", {"depth.always names 'rnm*', which no layer is called", "rnn, layer 1"});
+    refused("always = \"rnn*\"\nnever = \"*1\"\n", {"layer 'rnn, layer 1' is on the lists"});
 }
 
 BOOST_AUTO_TEST_CASE(layers_that_cannot_be_used_are_named_with_their_line) {

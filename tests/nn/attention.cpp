@@ -131,8 +131,80 @@ BOOST_AUTO_TEST_CASE(a_long_context_needs_no_more_workspace) {
             gradients(parameters.size());
         layer.record({at, parameters.data(), x.data(), y.data(), nullptr, nullptr, tape.data(), workspace.data()});
         layer.reverse({at, parameters.data(), gradients.data(), tape.data(), nullptr, y.data(), dx.data(), nullptr,
-                       workspace.data()});
+                       workspace.data(), nullptr, nullptr, nullptr, nullptr, x.data()});
         BOOST_TEST(std::count(workspace.begin() + size.workspace, workspace.end(), 7.0) == 4 * keys);
         BOOST_TEST(all_assigned(dx));
     }
+}
+
+// Where only the tape is wanted, what it does not keep is not made: with nothing saved, nothing at all.
+BOOST_AUTO_TEST_CASE(a_tape_without_output_is_made_without_mixing) {
+    constexpr Index steps = 3, batch = 2;
+    const auto assigned = [](const std::vector<double>& values) {
+        return std::count_if(values.begin(), values.end(), [](double v) { return !std::isnan(v); });
+    };
+    for (const Driver driver : drivers)
+        for (const bool gated : {false, true})
+            for (const Index memory : {0, 4}) {
+                AttentionSpec a{.name = "a", .features = 6, .memory = memory};
+                if (gated) a.projection = AttentionSpec::Projection::gated;
+                const auto record = [&](std::vector<std::string> save, std::vector<double>& tape) {
+                    a.save = std::move(save);
+                    LossSpec loss;
+                    loss.kind = LossSpec::Kind::inner_product;
+                    const Network<double> network = build<double>(driver, {{a}, loss});
+                    const auto parameters = untamed_parameters(network);
+                    const Footprint size = network.layer(0).footprint(steps, batch);
+                    const auto x = random_values(steps * batch * 6, 1);
+                    auto rows = random_values((memory + steps) * batch * 6, 2), workspace = unassigned<double>(size.workspace);
+                    const std::vector<std::uint8_t> seen(static_cast<std::size_t>(memory * batch + 1), 1);
+                    tape = unassigned<double>(size.tape);
+                    Segment<double> at;
+                    at.steps = steps, at.batch = batch, at.remembered = memory, at.seen = seen.data();
+                    double* const memories = rows.data();
+                    network.layer(0).record({at, parameters.data(), x.data(), nullptr, nullptr, nullptr, tape.data(), workspace.data(),
+                                             nullptr, &memories});
+                    if (memory > 0) BOOST_TEST(same_bits(std::vector<double>(rows.end() - steps * batch * 6, rows.end()), x));
+                    return assigned(workspace);
+                };
+                BOOST_TEST_CONTEXT(to_string(driver) << ", gated " << gated << ", memory " << memory) {
+                    std::vector<double> tape;
+                    BOOST_TEST(record({}, tape) == 0);
+                    BOOST_TEST(tape.empty());
+                    BOOST_TEST(record({"key"}, tape) == 0);
+                    BOOST_TEST(assigned(tape) == (memory + steps) * batch * 6);
+                    record({"query"}, tape);
+                    BOOST_TEST(assigned(tape) == steps * batch * 6);
+                }
+            }
+}
+
+// Products, and two operations for each feature of a pair of a query and a key that it sees.
+BOOST_AUTO_TEST_CASE(work_is_that_of_the_products_and_of_the_pairs_that_are_seen) {
+    constexpr Index T = 5, B = 3, E = 6, H = 8, M = 4;
+    const auto work = [](AttentionSpec a) {
+        LossSpec loss;
+        loss.kind = LossSpec::Kind::inner_product;
+        return cpu::build<double>({{std::move(a)}, loss}).layer(0).work(T, B);
+    };
+    AttentionSpec a{.name = "a", .features = E, .heads = 2, .head_features = 4, .memory = M};
+    const double product = 2.0 * B * E * H, products = product * (2 * T + 2 * (M + T)), pair = 2.0 * B * H;
+    const double causal = T * M + T * (T + 1) / 2;
+    BOOST_TEST(work(a).forward == products + 2.0 * pair * causal);
+    BOOST_TEST(work(a).reverse == 2.0 * products + 5.0 * pair * causal);
+    const Work everything = work(a);
+    a.save = {"output"};  // as docs/attention.md counts
+    BOOST_TEST(work(a).reverse - everything.reverse == product * (T + 2 * (M + T)));
+    a.save = {};
+    BOOST_TEST(work(a).reverse - everything.reverse == product * (T + 2 * (M + T)) + 2.0 * pair * causal);
+    BOOST_TEST(work(a).forward == everything.forward);
+    a.window = 5;
+    BOOST_TEST(work(a).forward == products + 2.0 * pair * 5 * T);
+    a.window = 0;
+    a.position = AttentionSpec::Position::relative;
+    BOOST_TEST(work(a).forward == products + 2.0 * (M + T) * E * H + 3.0 * pair * causal);
+    AttentionSpec full{.name = "a", .features = E, .heads = 2, .mask = AttentionSpec::Mask::full};
+    BOOST_TEST(work(full).forward == 2.0 * B * E * E * 4 * T + 2.0 * (2.0 * B * E) * T * T);
+    const AttentionSpec gated{.name = "a", .features = E, .projection = AttentionSpec::Projection::gated};
+    BOOST_TEST(work(gated).forward == 2.0 * B * E * E * T + 2.0 * (2.0 * B * E) * (T * (T + 1) / 2));
 }

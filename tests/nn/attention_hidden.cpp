@@ -135,7 +135,8 @@ BOOST_AUTO_TEST_CASE(fillers_change_no_bit) {
                                       nullptr, memory > 0 ? &memories : nullptr});
                         layer.reverse({at, parameters.data(), out.gradients.data(), tape.data(), nullptr, problem.values.data(),
                                        out.dx.data(), nullptr, workspace.data(), nullptr, nullptr, memory > 0 ? &memories : nullptr,
-                                       memory > 0 ? &dmemories : nullptr});
+                                       memory > 0 ? &dmemories : nullptr, sizes.reads_x ? x.data() : nullptr,
+                                       sizes.reads_y ? y.data() : nullptr});
                         for (std::size_t p = 0; p < marks.size(); ++p)
                             for (std::size_t k = 0; k < features; ++k)
                                 BOOST_TEST((marks[p] != Mark::filler || (y[p * features + k] == 0.0 && out.dx[p * features + k] == 0.0)));

@@ -166,6 +166,20 @@ BOOST_AUTO_TEST_CASE(save_policies_have_names) {
     };
     BOOST_CHECK_EXCEPTION(save_policy(xl, "some"), InvalidArgument, says("'some'; there are: everything, selective, nothing"));
     BOOST_CHECK_EXCEPTION(save_policy(of({DenseSpec{"d", 2, 2}}), "nothing"), InvalidArgument, says("no effect"));
+
+    using Cell = RecurrentSpec::Cell;
+    const ModelSpec cells = of({RecurrentSpec{.name = "a", .inputs = 2, .hidden = 3},
+                                CheckpointSpec{"c", {RecurrentSpec{.name = "b", .inputs = 3, .hidden = 3, .cell = Cell::gru}}},
+                                RecurrentSpec{.name = "d", .inputs = 3, .hidden = 3, .cell = Cell::rnn_tanh}});
+    for (const std::string& policy : save_policies()) {
+        const ModelSpec model = save_policy(cells, policy);
+        const bool kept = policy != "nothing";
+        BOOST_TEST(model.problem() == "");
+        BOOST_TEST(std::get<RecurrentSpec>(model.layers[0]).saves("gates") == kept);
+        BOOST_TEST(std::get<RecurrentSpec>(std::get<CheckpointSpec>(model.layers[1]).layers[0]).saves("gates") == kept);
+        BOOST_TEST(std::get<RecurrentSpec>(model.layers[2]).saves("gates"));  // it has none, and nothing else to say
+    }
+    BOOST_CHECK_EXCEPTION(save_policy(of({cells.layers[2]}), "nothing"), InvalidArgument, says("no effect"));
 }
 
 BOOST_AUTO_TEST_CASE(widths_are_filled_in) {

@@ -54,7 +54,7 @@ inline Problem<double> data_for(const ModelSpec& spec, Index carry, Index steps,
     p.carry = random_values(carry * batch, stream, 0.8);
     p.dcarry = random_values(carry * batch, stream + 1);
     if (spec.inputs() == 0)
-        p.tokens = random_tokens(positions, std::get<EmbeddingSpec>(spec.layers.front()).vocabulary, stream + 2);
+        p.tokens = random_tokens(positions, spec.table()->vocabulary, stream + 2);
     else
         p.x = random_values(positions * spec.inputs(), stream + 3, 1.5);
     if (spec.loss.kind == LossSpec::Kind::cross_entropy)

@@ -163,8 +163,7 @@ inline void check_against_central_differences(const std::vector<Model>& models, 
                 const Tolerance tolerance{1e-7, 1e-8};
                 BOOST_TEST_CONTEXT(to_string(driver)) {
                     std::vector<double> wanted = central_differences(parameters, value);
-                    if (const auto* embedding = std::get_if<EmbeddingSpec>(&model.spec.layers.front());
-                        embedding && embedding->padding)
+                    if (const EmbeddingSpec* embedding = model.spec.table(); embedding && embedding->padding)
                         std::fill_n(wanted.begin() + *embedding->padding * embedding->features, embedding->features,
                                     0.0);
                     BOOST_TEST(compare(got.gradients, wanted, tolerance));

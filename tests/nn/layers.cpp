@@ -57,7 +57,8 @@ BOOST_AUTO_TEST_CASE(gradients_are_added_to) {
                 for (auto* g : {&zero, &seven}) {
                     std::fill(dcarry.begin(), dcarry.end(), 0.25);
                     layer.reverse({at, p, g->data(), tape.data(), carry.data(), dy.data(), nullptr, dcarry.data(),
-                                   workspace.data()});
+                                   workspace.data(), nullptr, nullptr, nullptr, nullptr, f.reads_x ? x.data() : nullptr,
+                                   f.reads_y ? y.data() : nullptr});
                 }
                 for (double& v : zero) v += 7.0;
                 if (size > 0) BOOST_TEST(compare(seven, zero, {1e-14, 0.0}), model.name << ", " << layer.name());

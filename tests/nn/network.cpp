@@ -67,13 +67,14 @@ BOOST_AUTO_TEST_CASE(parameters_have_pytorch_names_shapes_and_order) {
     BOOST_TEST(cpu::build<float>(models()[1].spec).carry_depth() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(an_lstm_tape_has_the_inputs_and_five_numbers_per_cell) {
+BOOST_AUTO_TEST_CASE(an_lstm_tape_has_five_numbers_per_cell) {
     const auto network = cpu::build<float>(language_model());
     const Footprint f = network.layer(1).footprint(7, 4);
     BOOST_TEST(f.inputs == 3);
     BOOST_TEST(f.outputs == 5);
     BOOST_TEST(f.carry == 10);
-    BOOST_TEST(f.tape == 7 * 4 * (3 + 5 * 5));
+    BOOST_TEST(f.tape == 7 * 4 * 5 * 5);
+    BOOST_TEST(f.reads_x);
     BOOST_TEST(network.layer(4).footprint(7, 4).tape == 7 * 4 * 11);
     BOOST_TEST(network.layer(4).footprint(7, 4).outputs == 0);
 }
@@ -148,6 +149,12 @@ BOOST_AUTO_TEST_CASE(problems_of_specifications_are_said_in_words) {
            "layer 'embedding': vocabulary must be at most 2^31, for tokens have 32 bits, but is 4294967296");
     expect([&](ModelSpec& s) { lstm(s).hidden = -5; }, "layer 'rnn': hidden must be at least 1, but is -5");
     expect([&](ModelSpec& s) { lstm(s).layers = 0; }, "layer 'rnn': layers must be at least 1, but is 0");
+    expect([&](ModelSpec& s) { lstm(s).save = {"gates", "c"}; },
+           "layer 'rnn': save names what the tape keeps: gates, but one name is 'c'");
+    expect([&](ModelSpec& s) { lstm(s).save = {"gates", "gates"}; },
+           "layer 'rnn': save has the name 'gates' twice; leave one out");
+    expect([&](ModelSpec& s) { lstm(s).save = {}, lstm(s).cell = RecurrentSpec::Cell::rnn_relu; },
+           "layer 'rnn': save belongs to the lstm and the gru: the tape of a plain cell has no gates; leave it out");
     expect([&](ModelSpec& s) { lstm(s).inputs = 4; },
            "layer 'rnn': it reads 4 features, but 'embedding' below it gives 3; make them equal");
     expect([&](ModelSpec& s) { dense(s).inputs = 6; },

@@ -356,7 +356,8 @@ BOOST_AUTO_TEST_CASE(adjoints_of_fillers_outputs_are_not_read) {
                         if (at.filler(p / B, p % B)) std::fill_n(dy.begin() + p * f.outputs, f.outputs, filler.value);
                     std::vector<double> gradients(parameters.size());
                     layer.reverse({at, parameters.data(), gradients.data(), tape.data(), carry.data(), dy.data(),
-                                   dx.data(), dcarry.data(), workspace.data()});
+                                   dx.data(), dcarry.data(), workspace.data(), nullptr, nullptr, nullptr, nullptr,
+                                   f.reads_x ? x.data() : nullptr, f.reads_y ? y.data() : nullptr});
                     gradients.insert(gradients.end(), dx.begin(), dx.end());
                     gradients.insert(gradients.end(), dcarry.begin(), dcarry.end());
                     results.push_back(std::move(gradients));

@@ -73,7 +73,7 @@ void run_recurrent(const ReferenceCase& c) {
             problem.marks.push_back(p / B < lengths[static_cast<std::size_t>(p % B)] ? Mark::step : Mark::filler);
     }
 
-    for_each_driver({{spec}, inner_product()}, [&]<class Real>(const Network<Real>& network) {
+    const auto check = [&]<class Real>(const Network<Real>& network) {
         const auto parameters = parameters_of(c, network, "rnn.");
         for (const Index chunk : {T, Index{3}}) {
             if (chunk < T && spec.bidirectional) continue;
@@ -98,7 +98,12 @@ void run_recurrent(const ReferenceCase& c) {
                 BOOST_TEST(zeros(out.dx, spec.inputs));
             }
         }
-    });
+    };
+    for_each_driver({{spec}, inner_product()}, check);
+    if (!spec.gated()) return;
+    RecurrentSpec made_again = spec;
+    made_again.save = {};
+    BOOST_TEST_CONTEXT("gates made again") for_each_driver({{made_again}, inner_product()}, check);
 }
 
 const Registration lstm{"lstm", run_recurrent};

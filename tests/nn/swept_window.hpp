@@ -25,7 +25,7 @@ struct SweptWindow {
 template <class Real>
 SweptWindow<Real> swept(const Network<Real>& network, const std::vector<Real>& parameters, const Problem<Real>& problem,
                         const std::vector<Real>& start, Index chunk, const std::uint8_t* key_padding = nullptr,
-                        const Context<Real>* context = nullptr) {
+                        const Context<Real>* context = nullptr, const DepthOptions& depth = {}) {
     SweptWindow<Real> out;
     out.gradients.assign(parameters.size(), Real{0});
     out.dx = unassigned<Real>(problem.steps * problem.batch * network.spec().inputs());
@@ -47,7 +47,7 @@ SweptWindow<Real> swept(const Network<Real>& network, const std::vector<Real>& p
     window.loss_from = problem.loss_from;
     window.scale = problem.scale;
     if (!out.dx.empty()) window.input_gradient = out.dx.data();
-    TimeChain<Real> chain(network, problem.batch, chunk);
+    TimeChain<Real> chain(network, problem.batch, chunk, Ledger::process(), {}, depth);
     typename TimeChain<Real>::State before = chain.zero();
     if (!start.empty()) {
         BOOST_TEST_REQUIRE(static_cast<Index>(start.size()) == before.carry.size());

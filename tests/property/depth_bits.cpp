@@ -5,7 +5,9 @@
 #include "support/unit_test.hpp"
 
 #include "backsweep/nn/time_chain.hpp"
+#include "backsweep/store/ram_store.hpp"
 #include "nn/cases.hpp"
+#include "nn/depth_costs.hpp"
 #include "support/every_family.hpp"
 
 #include <string>
@@ -85,16 +87,14 @@ Result in_depth(const Case& c, const ScheduleOptions& schedule) {
     result.gradients.assign(c.parameters.size(), 0.0);
     result.carry.assign(p.carry.size(), -1.0);
     result.dcarry = p.dcarry;
-    Index workspace_size = 0, flow = 0;
+    Index workspace_size = 0;
     for (Index l = 0; l < c.network.depth(); ++l) {
         const Footprint size = c.network.layer(l).footprint(p.steps, p.batch);
         workspace_size = std::max(workspace_size, size.workspace);
-        flow = std::max({flow, size.inputs, size.outputs});
     }
     std::vector<double> workspace(static_cast<std::size_t>(workspace_size)), x = p.x;
     for (std::size_t k = 0; k < p.marks.size(); ++k)  // as the time chain does
         if (p.marks[k] == Mark::filler) std::fill_n(x.begin() + static_cast<std::ptrdiff_t>(k) * 3, 3, 0.0);
-    Buffer<double> spare(Kind::workspace);
     DepthChain<double> chain;
     DepthFrame<double>& frame = chain.frame();
     frame.network = &c.network;
@@ -112,11 +112,13 @@ Result in_depth(const Case& c, const ScheduleOptions& schedule) {
     frame.carry_in = p.carry.data();
     frame.carry_out = result.carry.data();
     frame.dcarry = result.dcarry.data();
-    frame.spare = &spare;
     frame.workspace = workspace.data();
-    frame.input_gradient = true;
-    frame.input = x.data();
+    chain.want_input_gradient(true);
+    chain.start_from(x.data());
+    chain.keep_outputs(schedule.family == "optimal_chain");
     Execution<DepthChain<double>> run(chain, make_schedule(schedule));
+    RamStore disk;
+    run.use(Tier::disk, disk);
     run.forward();
     run.backward();
     result.dx.assign(run.adjoint().values.begin(), run.adjoint().values.end());
@@ -157,8 +159,8 @@ BOOST_AUTO_TEST_CASE(bits_along_the_depth_are_those_of_one_link) {
                 schedules.push_back({.family = "revolve", .steps = depth, .slots = slots});
             for (const Index period : {1, 2, 3})
                 schedules.push_back({.family = "periodic", .steps = depth, .period = period});
-            for (ScheduleOptions& o : every_family(depth))
-                if (o.levels.empty() && o.family != "two_level") schedules.push_back(o);  // all but those on disk
+            for (ScheduleOptions& o : every_family(depth)) schedules.push_back(o);
+            for (ScheduleOptions& o : optimal_schedules(c.network, 9, 4)) schedules.push_back(o);
             for (const ScheduleOptions& schedule : schedules)
                 BOOST_TEST_CONTEXT("model of " << depth << " layers, marks " << marks << ", " << schedule.family << ' '
                                                << schedule.slots)

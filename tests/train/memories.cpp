@@ -5,15 +5,11 @@
 #include "support/unit_test.hpp"
 
 #include "backsweep/base/error.hpp"
-#include "backsweep/base/random.hpp"
-#include "backsweep/data/text.hpp"
 #include "backsweep/nn/models.hpp"
 #include "backsweep/train/trainer.hpp"
 #include "support/compare.hpp"
-#include "support/scratch.hpp"
+#include "train/made_text.hpp"
 
-#include <fstream>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,29 +17,6 @@ using namespace backsweep;
 using namespace backsweep::test;
 
 namespace {
-
-/// A text over 12 symbols that repeats itself now and then.
-class Text {
-public:
-    explicit Text(Index bytes) {
-        const auto path = folder_.path() / "text";
-        std::ofstream out(path, std::ios::binary);
-        const Random random(3, 1);
-        for (Index k = 0; k < bytes; ++k)
-            out.put(static_cast<char>('a' + (k + random.below(4, 0, static_cast<std::uint64_t>(k))) % 12));
-        out.close();
-        text_ = std::make_shared<const ByteText>(path);
-    }
-    template <class Real>
-    TextSource<Real> source(Index batch, Index window) const {
-        return {text_, Range{0, text_->size()}, Vocabulary(text_->bytes()), batch, window};
-    }
-    std::string folder() const { return folder_.path().string(); }
-
-private:
-    Scratch folder_;
-    std::shared_ptr<const ByteText> text_;
-};
 
 /// Two memories each: SHA-RNN with two heads, Transformer-XL of two layers.
 std::vector<ModelSpec> models() {

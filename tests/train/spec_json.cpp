@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(every_member_of_attention_comes_back) {
     across.save = {};
     AttentionSpec gated{.name = "c", .features = 6, .projection = AttentionSpec::Projection::gated};
     gated.position = AttentionSpec::Position::alibi;
-    const ModelSpec model{{ResidualSpec{"r", {all, ResidualSpec{"s", {across}}, gated}}, FoldSpec{"f", 6, 2}}, LossSpec{}};
+    const ModelSpec model{{ResidualSpec{"r", {all, ResidualSpec{"s", {across}}, gated}}, CheckpointSpec{"k", {FoldSpec{"f", 6, 2}}}},
+                          LossSpec{}};
     const ModelSpec back = model_from_json(to_json(model));
     BOOST_TEST(to_json(back) == to_json(model));
     const auto& r = std::get<ResidualSpec>(back.layers[0]);
@@ -126,8 +127,9 @@ BOOST_AUTO_TEST_CASE(every_member_of_attention_comes_back) {
     BOOST_TEST((b.across && b.mask == across.mask && b.key_features == 3 && b.value_features == 7 && b.save.empty()));
     const auto& c = std::get<AttentionSpec>(r.layers[2]);
     BOOST_TEST((c.projection == gated.projection && c.position == gated.position && c.save == gated.save && !c.scale));
-    const auto& f = std::get<FoldSpec>(back.layers[1]);
-    BOOST_TEST((f.name == "f" && f.inputs == 6 && f.outputs == 2));
+    const auto& k = std::get<CheckpointSpec>(back.layers[1]);
+    const auto& f = std::get<FoldSpec>(k.layers.at(0));
+    BOOST_TEST((k.name == "k" && f.name == "f" && f.inputs == 6 && f.outputs == 2));
 }
 
 BOOST_AUTO_TEST_CASE(training_rules_come_back) {
@@ -190,7 +192,7 @@ BOOST_AUTO_TEST_CASE(what_is_unknown_is_named) {
     refused(model(R"({"layers": [{}]})"), "model.layers[0] needs the key \"layer\"");
     refused(model(R"({"layers": [{"layer": "dense"}, {"layer": "gru4"}]})"),
             "model.layers[1].layer must be one of \"embedding\", \"recurrent\", \"dense\", \"norm\", \"activation\", \"dropout\", "
-            "\"fold\", \"attention\", \"residual\", not \"gru4\"");
+            "\"fold\", \"attention\", \"residual\", \"checkpoint\", not \"gru4\"");
     refused(model(R"({"layers": [{"layer": "dense", "hidden": 3}]})"),
             "model.layers[0] has no key \"hidden\"; there are: layer, name");
     refused(model(R"({"layers": [{"layer": "dense", "inputs": 1.5}]})"),

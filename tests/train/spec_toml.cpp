@@ -46,8 +46,10 @@ ModelSpec odd_model() {
     ModelSpec m{{EmbeddingSpec{"e", 11, 12, 3}, a,
                  ResidualSpec{"r",
                               {b, g,
-                               RecurrentSpec{.name = "n", .inputs = 12, .hidden = 6, .cell = RecurrentSpec::Cell::gru},
-                               DenseSpec{"d", 6, 24}, FoldSpec{"f", 24, 12}}},
+                               CheckpointSpec{"c",
+                                              {RecurrentSpec{.name = "n", .inputs = 12, .hidden = 6, .cell = RecurrentSpec::Cell::gru, .save = {}},
+                                               checkpoint(DenseSpec{"d", 6, 24})}},
+                               FoldSpec{"f", 24, 12}}},
                  DenseSpec{.name = "head", .inputs = 12, .outputs = 11, .tied = "e"}},
                 {}};
     m.loss.class_weights = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1e-300, 1.0 / 3.0};
@@ -72,7 +74,7 @@ BOOST_AUTO_TEST_CASE(models_come_back) {
     BOOST_TEST(to_json(model_from_toml(to_toml(m))) == to_json(m));
     BOOST_TEST(describe(m) ==
                "embedding 11 -> 12, causal attention 12 in 2 heads with 5 steps of detached memory, "
-               "x + (cross attention 12, causal attention 12, gru 12 -> 6, dense 6 -> 24, fold 24 -> 12), "
+               "x + (cross attention 12, causal attention 12, checkpoint (gru 12 -> 6, checkpoint (dense 6 -> 24)), fold 24 -> 12), "
                "dense 12 -> 11, cross_entropy");
 }
 
@@ -108,6 +110,39 @@ delta = 2
     BOOST_TEST(std::get<RecurrentSpec>(inner[1]).inputs == 4);
 }
 
+BOOST_AUTO_TEST_CASE(widths_go_through_checkpoint_blocks) {
+    const ModelSpec m = model_from_toml(R"(
+[[layers]]
+type = "checkpoint"
+[[layers.layers]]
+type = "embedding"
+features = 5
+[[layers.layers]]
+type = "checkpoint"
+name = "inner"
+[[layers.layers.layers]]
+type = "gru"
+hidden = 4
+[[layers]]
+type = "checkpoint"
+[[layers.layers]]
+type = "dense"
+[loss]
+kind = "cross_entropy"
+)",
+                                        {.vocabulary = 9, .outputs = 9});
+    BOOST_TEST(m.problem() == "");
+    const auto& block = std::get<CheckpointSpec>(m.layers[0]);
+    const auto& inner = std::get<CheckpointSpec>(block.layers[1]);
+    BOOST_TEST(std::get<EmbeddingSpec>(block.layers[0]).vocabulary == 9);
+    BOOST_TEST(inner.name == "inner");
+    BOOST_TEST(std::get<RecurrentSpec>(inner.layers[0]).inputs == 5);
+    const auto& head = std::get<DenseSpec>(std::get<CheckpointSpec>(m.layers[1]).layers[0]);
+    BOOST_TEST((head.inputs == 4 && head.outputs == 9));
+    BOOST_TEST(block.name != std::get<CheckpointSpec>(m.layers[1]).name);
+    BOOST_TEST(to_json(model_from_toml(to_toml(m))) == to_json(m));
+}
+
 BOOST_AUTO_TEST_CASE(errors_name_their_line) {
     refused("[[layers]]\ntype = \"dense\"\noutputz = 3", "m.toml:3: unknown key 'outputz' of this dense layer; nearest known: 'outputs'");
     refused("[[layers]]\ntype = \"dens\"", "m.toml:2: there is no layer of the type 'dens'; nearest known: 'dense'");
@@ -117,6 +152,7 @@ BOOST_AUTO_TEST_CASE(errors_name_their_line) {
     refused("[[layers]]\ntype = \"dense\"\ninputs = 2\noutputs = -1", "m.toml: layer 'head': outputs must be at least 1");
     refused("[[layers]]\ntype = \"attention\"\nsave = [\"query\", 3]", "'save' of this attention layer = 3");
     refused("[[layers]]\ntype = \"attention\"\nfeatures = 4\nsave = [\"all\"]", "one name is 'all'");
+    refused("[[layers]]\ntype = \"lstm\"\ninputs = 4\nhidden = 4\nsave = [\"all\"]", "keeps: gates, but one name is 'all'");
     refused("[loss]\nkind = \"huber\"\ndelt = 1", "m.toml:3: unknown key 'delt' of the loss; nearest known: 'delta'");
     refused("layers = 3", "m.toml:1: a model has [[layers]] and [loss], but this is 'layers'");
     refused("x", "m.toml:1: this is no TOML");

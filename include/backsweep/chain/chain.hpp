@@ -26,7 +26,8 @@ namespace backsweep {
 ///   restart(tape, x)    assigns the state after the link of the tape
 ///   loss()              the sum of what the links' records last wrote to a loss log (for check_chain)
 ///   blobs(State&), blobs(Tape&)  beside the type: its memory, for tiers other than RAM; initial() must have the shape
-///                       of every state then
+///                       of every state then, or
+///   shape(i, x)         gives x the shape of x_i, whatever it holds
 ///   x.rebook(kind)      State: books its memory as that kind; an Execution's slots are booked as `slots`
 ///   values(State&)      beside the type: its numbers, for the checkers
 template <class C>

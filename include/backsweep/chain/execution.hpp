@@ -282,7 +282,7 @@ private:
             read_state(a.from, from, state_in(a.to.index));
             to = {Held::state, from.step};
         } else {
-            State x = chain_->initial();
+            State x{};
             read_state(a.from, from, x);
             to = write(a.to, {Held::state, from.step}, bytes_of(x));
         }
@@ -300,7 +300,12 @@ private:
     }
     /// `x` may have any shape: keep() and reverse() leave the working state unspecified.
     void read_state(Slot from, const Place& p, State& x) {
-        if (total_size(bytes_of(x)) != p.bytes) x = chain_->initial();
+        if (total_size(bytes_of(x)) != p.bytes) {
+            if constexpr (requires { chain_->shape(p.step, x); })
+                chain_->shape(p.step, x);
+            else
+                x = chain_->initial();
+        }
         read(from, p, bytes_of(x));
     }
 

@@ -115,14 +115,15 @@ struct ShaBlock {
 };
 std::vector<LayerSpec> sha_block(const ShaBlock& block);
 
-/// Names of what the tape of attention keeps (AttentionSpec::save), from most bytes and least work on:
-///   everything  query, key, value and output
-///   selective   the output alone: what lies within attention is made again [Korthikanti22, section 5]
+/// Names of what the tapes of attention, LSTM and GRU keep (AttentionSpec::save, RecurrentSpec::save), from most bytes and
+/// least work on:
+///   everything  query, key, value, output; gates
+///   selective   output; gates: what lies within attention is made again [Korthikanti22, section 5]
 ///   nothing     not even that
 const std::vector<std::string>& save_policies();
 
-/// The model with every attention layer's `save` as the policy says. Throws InvalidArgument for an unknown name, listing
-/// those that there are, and for a model without attention, where a policy has no effect.
+/// The model with the `save` of all these layers as the policy says. Throws InvalidArgument for an unknown name, listing
+/// those that there are, and for a model without such a layer, where a policy has no effect.
 ModelSpec save_policy(ModelSpec model, std::string_view policy);
 
 }  // namespace backsweep

@@ -92,6 +92,16 @@ struct Footprint {
     Index carry = 0;      ///< per sequence
     Index tape = 0;       ///< for the whole segment
     Index workspace = 0;  ///< scratch for any one call, for the whole segment
+    bool reads_x = false;  ///< reverse reads Backward::x: whoever keeps the tape keeps the input beside it
+    bool reads_y = false;  ///< likewise the output
+
+    friend bool operator==(const Footprint&, const Footprint&) = default;
+};
+
+/// Counted operations of one call over a segment, a multiplication and an addition being two. Plans weigh layers by them.
+struct Work {
+    double forward = 0.0;  ///< advance, or record
+    double reverse = 0.0;
 };
 
 template <class Real>
@@ -99,7 +109,7 @@ struct Forward {
     const Segment<Real>& at;
     const Real* parameters;  ///< this layer's part of the flat vector
     const Real* x;           ///< [step][batch][inputs]; null if the layer reads tokens
-    Real* y;                 ///< [step][batch][outputs], assigned
+    Real* y;                 ///< [step][batch][outputs], assigned; null (record, unless Footprint::reads_y): not wanted
     const Real* carry_in;    ///< carry x batch elements, the state before the segment
     Real* carry_out;         ///< assigned: the state after it
     Real* tape;              ///< record: assigned; advance: null
@@ -123,10 +133,12 @@ struct Backward {
     Real* workspace;
     const Real* tied = nullptr;
     Real* tied_gradients = nullptr;  ///< added to
-    const Real* const* memory = nullptr;  ///< as it was left forward
+    Real* const* memory = nullptr;  ///< as it was left forward; a layer that runs again assigns the same bits
     /// The adjoint of those rows, null where detached. In: what later segments add, to this one's rows too; the layer adds
     /// its own to the rows before the segment and passes the segment's rows on to dx.
     Real* const* dmemory = nullptr;
+    const Real* x = nullptr;  ///< the input; null unless Footprint::reads_x
+    const Real* y = nullptr;  ///< the output; null unless Footprint::reads_y
 };
 
 template <class Real>
@@ -137,6 +149,12 @@ public:
     /// For error messages: the specification's name, of stacked layers with their number from 0 ("rnn, layer 1").
     virtual const std::string& name() const noexcept = 0;
     virtual Footprint footprint(Index steps, Index batch) const = 0;
+    /// What layers without products take: one operation for each number read or written, and twice as many in reverse.
+    virtual Work work(Index steps, Index batch) const {
+        const Footprint f = footprint(steps, batch);
+        const double numbers = static_cast<double>((f.inputs + f.outputs) * steps * batch);
+        return {numbers, 2.0 * numbers};
+    }
     /// In canonical order; empty if there are none.
     virtual std::vector<ParameterShape> parameters() const = 0;
     /// Name of a parameter of an earlier layer that this one reads too ("embedding.weight"); empty: none.

@@ -23,10 +23,19 @@ public:
     /// `layers` end with the loss; throws InvalidArgument if their widths do not meet.
     Network(ModelSpec spec, Layers layers);
 
-    const ModelSpec& spec() const noexcept { return spec_; }
+    /// Layers `range` by themselves, on the same flat parameters: carry, memories and states are those of these layers
+    /// alone. spec() and parameters() stay the whole network's. It shares the layers, which live as long as either.
+    Network part(Range range) const;
+    /// Whether its first layer is the whole network's.
+    bool begins() const noexcept { return first_ == 0; }
+    /// Features per position that it reads (0: tokens), and that it gives (0: it ends with the loss).
+    Index inputs() const noexcept { return inputs_; }
+    Index outputs() const noexcept { return outputs_; }
+
+    const ModelSpec& spec() const noexcept { return *spec_; }
     Index depth() const noexcept { return static_cast<Index>(layers_.size()); }
     const Layer<Real>& layer(Index l) const { return *layers_[static_cast<std::size_t>(l)]; }
-    const ParameterLayout& parameters() const noexcept { return layout_; }
+    const ParameterLayout& parameters() const noexcept { return *layout_; }
     /// First element of layer l in the flat parameter vector.
     Index parameter_offset(Index l) const { return parameter_offsets_[static_cast<std::size_t>(l)]; }
     /// First element of the parameter that layer l is tied to; -1: none.
@@ -48,16 +57,21 @@ public:
     Index state() const noexcept { return state_; }
     /// Elements per sequence of its adjoint: the carry's, then those of the memories that have a gradient.
     Index adjoint() const noexcept { return adjoint_; }
-    /// One past the highest layer that carries state or a memory: a recompute goes no higher.
+    /// One past the highest layer that carries state or a memory: a recompute goes no higher. All, where it gives outputs.
     Index carry_depth() const noexcept { return carry_depth_; }
 
     /// Assigns the starting values of all parameters: a function of (seed, number of the parameter, element).
     void start(std::uint64_t seed, std::span<Real> parameters) const;
 
 private:
-    ModelSpec spec_;
-    Layers layers_;
-    ParameterLayout layout_;
+    using Shared = std::vector<std::shared_ptr<const Layer<Real>>>;
+    Network() = default;
+    void count();  // what carry and memories add up to
+
+    std::shared_ptr<const ModelSpec> spec_;
+    Shared layers_;
+    Index first_ = 0, inputs_ = 0, outputs_ = 0;
+    std::shared_ptr<const ParameterLayout> layout_;
     std::vector<Index> parameter_offsets_;
     std::vector<Index> tied_offsets_;
     std::vector<Index> carry_offsets_;

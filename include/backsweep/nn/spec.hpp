@@ -56,10 +56,18 @@ struct RecurrentSpec {
     double dropout = 0.0;      ///< of the outputs of every layer but the last, in [0, 1)
     bool locked = false;       ///< `dropout` takes one mask for all steps of a window [GG16]
     double weight_drop = 0.0;  ///< of the elements of weight_hh, one mask for a window [MKS18], in [0, 1)
+    /// lstm, gru: what the tape keeps besides input, output and c, by name: gates. Empty: reverse makes the gates of a
+    /// segment again, of all steps by one product with the inputs and one with the states, without recurrence. Gradients
+    /// then have other bits, since products of another shape round otherwise.
+    std::vector<std::string> save{"gates"};
 
     /// Features of the output of one direction: projection if there is one, else hidden.
     Index state() const noexcept { return projection > 0 ? projection : hidden; }
     Index outputs() const noexcept { return bidirectional ? 2 * state() : state(); }
+    /// lstm, gru.
+    bool gated() const noexcept { return cell == Cell::lstm || cell == Cell::gru; }
+    /// Whether the tape keeps what has this name.
+    bool saves(std::string_view what) const;
 };
 
 /// y = W x + b at every step. Parameters `<name>.weight` (outputs, inputs), `<name>.bias`; U(+-inputs^-1/2).
@@ -178,14 +186,35 @@ struct AttentionSpec {
 };
 
 struct ResidualSpec;
+struct CheckpointSpec;
 using LayerSpec = std::variant<EmbeddingSpec, RecurrentSpec, DenseSpec, NormSpec, ActivationSpec, DropoutSpec, FoldSpec,
-                               AttentionSpec, ResidualSpec>;
+                               AttentionSpec, ResidualSpec, CheckpointSpec>;
+
+/// y = f(x), f being `layers` one after the other, kept as x alone: reverse runs them again, up to the last number that it
+/// needs [Chen16]. Bits are those of the layers without it. Blocks may lie within blocks.
+struct CheckpointSpec {
+    std::string name = "checkpoint";
+    std::vector<LayerSpec> layers;  // no {}: it would want ResidualSpec, which is not there yet
+};
 
 /// y = x + f(x), f being `layers` one after the other; widths in and out are the same. Their names stand by themselves.
 struct ResidualSpec {
     std::string name = "residual";
     std::vector<LayerSpec> layers{};
 };
+
+/// checkpoint(DenseSpec{...}, ActivationSpec{...}, ...): its layers in one block.
+template <class... Layers>
+CheckpointSpec checkpoint(Layers&&... layers) {
+    return {.layers = {LayerSpec(std::forward<Layers>(layers))...}};
+}
+inline CheckpointSpec checkpoint(std::vector<LayerSpec> layers) {
+    return {.layers = std::move(layers)};
+}
+
+/// The layers of which a layer is made; null: it is made of none.
+const std::vector<LayerSpec>* within(const LayerSpec& layer) noexcept;
+std::vector<LayerSpec>* within(LayerSpec& layer) noexcept;
 
 /// A loss over the last layer's outputs x, per step: of a position the sum over its features, of which d = x - target.
 struct LossSpec {
@@ -237,6 +266,8 @@ struct ModelSpec {
     Index targets() const;
     /// Real inputs per step, 0 if the model starts with an embedding.
     Index inputs() const;
+    /// The embedding that the model starts with, be it within checkpoint blocks; null: it starts with real inputs.
+    const EmbeddingSpec* table() const noexcept;
     /// Whether the model can be cut in time; false where a layer is bidirectional or its attention full.
     bool segmentable() const;
     /// Widths of the context that layers attend to: {keys, values}; none: no layer attends across.

@@ -1,5 +1,6 @@
 // The time axis: a chain whose link is a chunk of steps through all layers, for one shard of the batch.
-// The state is the carry of all layers in one block, and so is the tape of a link: that carry, then every layer's tape.
+// The state is the carry of all layers in one block, and so is the tape of a link: that carry, then what a schedule over
+// the layers keeps between the forward and the reverse run of the link.
 // Memories of earlier steps are logs that all checkpoints share, or rows of the state.
 // Head and loss run in `record` only, which assigns the link's entry of a loss log.
 // SPDX-License-Identifier: MIT
@@ -8,11 +9,14 @@
 #include "backsweep/base/ledger.hpp"
 #include "backsweep/chain/execution.hpp"
 #include "backsweep/nn/depth_chain.hpp"
+#include "backsweep/nn/depth_program.hpp"
 #include "backsweep/nn/memories.hpp"
+#include "backsweep/store/store.hpp"
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -41,7 +45,19 @@ struct Window {
     double scale = 1.0;                     ///< 1 / loss_divisor of everything that forms one loss
     Real* losses = nullptr;                 ///< [step][batch], assigned where not null
     Real* input_gradient = nullptr;         ///< [step][batch][inputs], assigned where not null
+    /// [step][batch][outputs] of a part of a network without the loss: assigned by advance and record, and the adjoint of it,
+    /// which reverse reads.
+    Real* outputs = nullptr;
+    const Real* output_gradient = nullptr;
 };
+
+/// Throws InvalidArgument if an array is missing that the network reads from a window of `batch` sequences, or the window does
+/// not fit it; `starts`: a state to start from is given.
+template <class Real>
+void check_window(const Network<Real>& network, const Window<Real>& window, Index batch, bool starts);
+/// Steps of the window up to the last that is no filler in every sequence, at least 1: those that are swept.
+template <class Real>
+Index swept_steps(const Window<Real>& window, Index batch);
 
 /// What a time chain of these sizes holds, in bytes: the planner's arithmetic, equal to what the ledger counts.
 struct TimeChainSizes {
@@ -51,13 +67,14 @@ struct TimeChainSizes {
     std::int64_t log = 0;        ///< the loss log, and the memories' logs
     std::int64_t between = 0;    ///< a state between two windows, with the rows of all memories
     std::int64_t adjoint = 0;
+    double replayed = 0.0;  ///< what the reverse of a link runs forward again, in forward runs of the link
 };
 /// `carried`: windows go on from a state, so that logs begin with the rows before the window.
 template <class Real>
 TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk, bool carried = true,
-                                const MemoryPlaces& places = {});
+                                const MemoryPlaces& places = {}, const DepthOptions& depth = {});
 
-/// A Chain over ceil(steps / chunk) links; the last chunk may be short. Steps behind the last that is no filler in any
+/// A Chain over ceil(steps / chunk) links, of a network or a part of one; the last chunk may be short. Steps behind the last that is no filler in any
 /// sequence are left out: they change no bit. Network, parameters, gradients and data are the
 /// caller's and must outlive it. Bits depend on the chunk, never on the schedule. One thread at a time.
 template <class Real>
@@ -70,8 +87,8 @@ public:
         friend std::vector<Blob> blobs(State& x) { return backsweep::blobs(x.carry); }
         friend std::span<Real> values(State& x) { return x.carry.span(); }
     };
-    /// One block: the carry before the chunk, which the layers' reverse reads, then the tape of every layer. It has room for
-    /// a full chunk, so that any tape serves any link.
+    /// One block: the carry before the chunk, which the layers' reverse reads, the memory rows of states, then
+    /// DepthProgram::rest. It has room for a full chunk, so that any tape serves any link.
     struct Tape {
         Buffer<Real> values;
         friend void swap(Tape& a, Tape& b) noexcept { a.values.swap(b.values); }
@@ -79,14 +96,23 @@ public:
     };
     using Adjoint = State;
 
-    /// `batch` sequences in chunks of `chunk` steps, booked in `ledger`. Throws InvalidArgument if one is below 1, or
-    /// places.problem().
-    TimeChain(const Network<Real>& network, Index batch, Index chunk, Ledger& ledger = Ledger::process(), MemoryPlaces places = {});
+    /// `batch` sequences in chunks of `chunk` steps, booked in `ledger`. Throws InvalidArgument if one is below 1,
+    /// places.problem(), or depth.problem().
+    TimeChain(const Network<Real>& network, Index batch, Index chunk, Ledger& ledger = Ledger::process(), MemoryPlaces places = {},
+              DepthOptions depth = {});
+    ~TimeChain();
     TimeChain(TimeChain&&) = delete;
     TimeChain& operator=(TimeChain&&) = delete;
 
     /// The data of the next sweeps. The state carries on from initial(); throws InvalidArgument if an array is missing.
     void show(const Window<Real>& window);
+    /// The window's output_gradient and input_gradient, where they are not there before the forward sweep. From now on
+    /// outputs are not written any more.
+    void pull(const Real* output_gradient, Real* input_gradient) {
+        window_.outputs = nullptr;
+        window_.output_gradient = output_gradient;
+        window_.input_gradient = input_gradient;
+    }
     /// Flat parameters, the same for every link.
     void use(const Real* parameters);
     /// One flat parameter vector per link (textbook truncated BPTT: each step keeps the version of its first run).
@@ -99,6 +125,11 @@ public:
     void start_from_zero() { start_ = nullptr; }
     /// Terminal adjoint that `seed` gives; zero until set.
     void end_with(std::optional<State> adjoint) { end_ = std::move(adjoint); }
+    /// Where activations lie that DepthOptions::place sends to disk; it must outlive the chain, which empties its slots.
+    void use(Store& store) { store_ = &store; }
+    /// Verify mode: whenever a layer runs a link again in the same window, its output, carry and loss must have the bits of
+    /// the first time; else NumericError names step and layer. Costs 8 bytes and a pass over the output a layer and link.
+    void verify(bool on) { verify_ = on; }
 
     /// Of the window, those left out included.
     Index steps() const noexcept { return window_.steps; }
@@ -128,11 +159,19 @@ public:
 private:
     Segment<Real> segment(Index link);
     DepthFrame<Real> frame(Index link, const Real* carry_in, Real* area);
-    typename DepthChain<Real>::Tape tape_of(Index layer, Tape& tape) const;
-    /// Where a tape has the rows of memories in the state.
-    Real* area_of(Tape& tape) const;
+    /// Where a tape has the rows of memories in the state, and what the depth keeps.
+    Real* area_of(Tape& tape) const { return tape.values.data() + aligned<Real>(network_->carry() * batch_); }
+    Real* rest_of(Tape& tape) const { return area_of(tape) + memories_.layout().area; }
+    void compile(Index steps);
+    /// The link's input into x, and its output, if it is a part that has one, out of y.
+    void input(Index link, Real* x) const;
+    void output(Index link, const Real* y) const;
+    void run(const std::vector<DepthCall>& calls, const DepthFrame<Real>& frame, Index link, Real* rest);
+    /// The forward call may go on: the layer has the footprint that it had.
+    void same_shape(const DepthFrame<Real>& frame, Index link, Index layer) const;
+    void same_bits(const DepthFrame<Real>& frame, Index link, Index layer, const Real* y);
+    void empty_store() noexcept;
     [[noreturn]] void not_finite(Index link, Tape& tape);
-    typename DepthChain<Real>::State input(Index link, Index steps);
     const Real* parameters(Index link) const { return versions_.empty() ? parameters_ : versions_[static_cast<std::size_t>(link)]; }
 
     const Network<Real>* network_;
@@ -145,12 +184,20 @@ private:
     Real* gradients_ = nullptr;
     const State* start_ = nullptr;
     std::optional<State> end_;
-    Buffer<Real> flow_, spare_;  // activations, or their adjoints, between two layers
-    Buffer<Real> carry_;         // the other carry block
-    Buffer<Real> workspace_;     // scratch of one layer call
+    Buffer<Real> scratch_;    // of the depth program: what does not rest
+    Buffer<Real> carry_;      // the other carry block
+    Buffer<Real> workspace_;  // of one layer call
     Buffer<double> log_;
     mutable Memories<Real> memories_;  // initial() lays the rows before the window
-    std::vector<Index> tapes_;  // where each layer's tape begins in a Tape; last, the end
+    DepthOptions depth_;
+    DepthProgram program_;
+    Index compiled_ = 0;  // steps of the links that it is for
+    std::vector<Footprint> full_, last_;  // of every layer: full links, and the last
+    Store* store_ = nullptr;
+    std::set<std::int32_t> stored_;  // slots that are not empty
+    bool verify_ = false;
+    std::vector<std::uint64_t> prints_;  // verify: of each link and layer, 0: not seen
+    Buffer<Real> unread_;                // verify: an output that nothing reads
 };
 
 }  // namespace backsweep

@@ -45,6 +45,7 @@ struct TrainOptions {
     ScheduleOptions schedule{.family = "auto"};  ///< "auto": make_plan; else this family with its options
     Budget budget;
     MemoryPlaces memories;  ///< where the rows that attention remembers live; bits do not depend on it
+    DepthOptions depth;     ///< how the layers of a link are kept; bits do not depend on it
     std::uint64_t seed = 0;
 
     /// Empty if valid, else what is wrong, what was given and what to do.

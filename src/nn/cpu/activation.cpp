@@ -1,4 +1,5 @@
-// Activations. Tape: y where the derivative is a function of it, else x. The adjoint's memory is their scratch.
+// Activations. No tape: reverse reads y where the derivative is a function of it, else x. The adjoint's memory is their
+// scratch.
 // SPDX-License-Identifier: MIT
 #include "nn/cpu/kernels.hpp"
 #include "nn/cpu/layers.hpp"
@@ -11,11 +12,13 @@
 namespace backsweep::cpu {
 namespace {
 
-// Each activation: `value` assigns y of n numbers x, `reverse` dx out of dy and what is `kept`, x or y. Those
+using std::erfc, std::exp, std::log1p;  // Dual has its own
+
+// Each activation: `value` assigns y of n numbers x, `reverse` dx out of dy and y, or x unless `reads_y`. Those
 // `of_a_row` are functions of a position's features together.
 
 struct Relu {
-    static constexpr bool keeps_y = true, of_a_row = false;
+    static constexpr bool reads_y = true, of_a_row = false;
     template <class Real>
     static void value(Index n, const Real* __restrict x, Real* __restrict y) noexcept {
         for (Index k = 0; k < n; ++k) y[k] = x[k] < Real{0} ? Real{0} : x[k];  // NaN stays NaN
@@ -27,7 +30,7 @@ struct Relu {
 };
 
 struct Sigmoid {
-    static constexpr bool keeps_y = true, of_a_row = false;
+    static constexpr bool reads_y = true, of_a_row = false;
     template <class Real>
     static void value(Index n, const Real* __restrict x, Real* __restrict y) noexcept {
         std::copy_n(x, n, y);
@@ -40,7 +43,7 @@ struct Sigmoid {
 };
 
 struct Tanh {
-    static constexpr bool keeps_y = true, of_a_row = false;
+    static constexpr bool reads_y = true, of_a_row = false;
     template <class Real>
     static void value(Index n, const Real* __restrict x, Real* __restrict y) noexcept {
         std::copy_n(x, n, y);
@@ -54,7 +57,7 @@ struct Tanh {
 
 // y = x s(x),  y' = s (1 + x (1 - s))
 struct Silu {
-    static constexpr bool keeps_y = false, of_a_row = false;
+    static constexpr bool reads_y = false, of_a_row = false;
     template <class Real>
     static void value(Index n, const Real* __restrict x, Real* __restrict y) noexcept {
         Sigmoid::value(n, x, y);
@@ -69,10 +72,10 @@ struct Silu {
 
 // P, p: distribution and density of the normal law;  y = x P(x),  y' = P + x p
 struct Gelu {
-    static constexpr bool keeps_y = false, of_a_row = false;
+    static constexpr bool reads_y = false, of_a_row = false;
     template <class Real>
     static Real distribution(Real x) noexcept {
-        return Real{0.5} * std::erfc(x * (-std::numbers::sqrt2_v<Real> / Real{2}));
+        return Real{0.5} * erfc(x * Real(-0.5 * std::numbers::sqrt2));
     }
     template <class Real>
     static void value(Index n, const Real* __restrict x, Real* __restrict y) noexcept {
@@ -80,16 +83,16 @@ struct Gelu {
     }
     template <class Real>
     static void reverse(Index n, const Real* __restrict x, const Real* __restrict dy, Real* __restrict dx) noexcept {
-        constexpr Real root = std::numbers::inv_sqrtpi_v<Real> / std::numbers::sqrt2_v<Real>;
+        constexpr Real root = Real(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
         for (Index k = 0; k < n; ++k)
-            dx[k] = dy[k] * (distribution(x[k]) + x[k] * (root * std::exp(Real{-0.5} * x[k] * x[k])));
+            dx[k] = dy[k] * (distribution(x[k]) + x[k] * (root * exp(Real{-0.5} * x[k] * x[k])));
     }
 };
 
 // u = a (x + c x^3), t = tanh u;  y = x / 2 (1 + t),  y' = (1 + t + x (1 - t^2) u') / 2, where 1 - t^2 = 0 wins over a
 // u' that is too large
 struct GeluTanh {
-    static constexpr bool keeps_y = false, of_a_row = false;
+    static constexpr bool reads_y = false, of_a_row = false;
     static constexpr double a = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, c = 0.044715;
     template <class Real>
     static void tanh_u(Index n, const Real* __restrict x, Real* __restrict t) noexcept {
@@ -113,10 +116,10 @@ struct GeluTanh {
 };
 
 struct Softplus {
-    static constexpr bool keeps_y = false, of_a_row = false;
+    static constexpr bool reads_y = false, of_a_row = false;
     template <class Real>
     static void value(Index n, const Real* __restrict x, Real* __restrict y) noexcept {
-        for (Index k = 0; k < n; ++k) y[k] = x[k] > Real{20} ? x[k] : std::log1p(std::exp(x[k]));
+        for (Index k = 0; k < n; ++k) y[k] = x[k] > Real{20} ? x[k] : log1p(exp(x[k]));
     }
     template <class Real>
     static void reverse(Index n, const Real* __restrict x, const Real* __restrict dy, Real* __restrict dx) noexcept {
@@ -127,7 +130,7 @@ struct Softplus {
 
 // dx = y (dy - sum of dy y)
 struct SoftmaxOfRow {
-    static constexpr bool keeps_y = true, of_a_row = true;
+    static constexpr bool reads_y = true, of_a_row = true;
     template <class Real>
     static void value(Index n, const Real* __restrict x, Real* __restrict y) noexcept {
         softmax(n, x, y);
@@ -142,7 +145,7 @@ struct SoftmaxOfRow {
 
 // dx = dy - exp(y) sum of dy; exp(y) is softmax(y)
 struct LogSoftmaxOfRow {
-    static constexpr bool keeps_y = true, of_a_row = true;
+    static constexpr bool reads_y = true, of_a_row = true;
     template <class Real>
     static void value(Index n, const Real* __restrict x, Real* __restrict y) noexcept {
         const auto [max, log_sum] = softmax(n, x, y);
@@ -162,8 +165,8 @@ class Activation final : public DescribedLayer<Real> {
 public:
     explicit Activation(const ActivationSpec& spec) : DescribedLayer<Real>(spec.name, {}), features_(spec.features) {}
 
-    Footprint footprint(Index steps, Index batch) const override {
-        return {features_, features_, 0, steps * batch * features_, 0};
+    Footprint footprint(Index, Index) const override {
+        return {.inputs = features_, .outputs = features_, .reads_x = !Function::reads_y, .reads_y = Function::reads_y};
     }
 
     void advance(const Forward<Real>& call) const override {
@@ -171,14 +174,13 @@ public:
     }
 
     void record(const Forward<Real>& call) const override {
-        advance(call);
-        std::copy_n(Function::keeps_y ? call.y : call.x, call.at.steps * call.at.batch * features_, call.tape);
+        if (call.y) advance(call);
     }
 
     void reverse(const Backward<Real>& call) const override {
         if (!call.dx) return;
-        in_blocks(call.at,
-                  [&](Index from, Index n) { Function::reverse(n, call.tape + from, call.dy + from, call.dx + from); });
+        const Real* const known = Function::reads_y ? call.y : call.x;
+        in_blocks(call.at, [&](Index from, Index n) { Function::reverse(n, known + from, call.dy + from, call.dx + from); });
     }
 
 private:
@@ -221,5 +223,6 @@ LayerPointer<Real> activation(const ActivationSpec& spec) {
 
 template LayerPointer<float> activation(const ActivationSpec&);
 template LayerPointer<double> activation(const ActivationSpec&);
+template LayerPointer<Dual<double>> activation(const ActivationSpec&);
 
 }  // namespace backsweep::cpu

@@ -14,6 +14,8 @@
 namespace backsweep::cpu {
 namespace {
 
+using std::exp, std::fabs, std::log;  // Dual has its own
+
 // Of 64 .. 256 by 128 .. 512 none was faster by more than the noise; the scratch of float stays within 0.5 MB.
 constexpr Index query_tile = 128, key_tile = 256, band = query_tile + key_tile;
 
@@ -162,7 +164,7 @@ void make_scores(const Attend<Real>& a, QueryTile queries, const KeyTile<Real>& 
         if (a.slope > Real{0}) {
             const Real scale = a.scale, slope = a.slope, first = static_cast<Real>(distance);
             for (Index c = columns.first; c < columns.last; ++c)
-                s[c] = scale * s[c] - slope * std::fabs(first - static_cast<Real>(place[c]));
+                s[c] = scale * s[c] - slope * fabs(first - static_cast<Real>(place[c]));
         } else {
             for (Index c = columns.first; c < columns.last; ++c) s[c] *= a.scale;
         }
@@ -232,7 +234,7 @@ void take_in(const Attend<Real>& a, QueryTile queries, const KeyTile<Real>& tile
         if (sum == Real{0}) {
             max = tile_max;
         } else if (tile_max > max) {
-            const Real shrunk = std::exp(max - tile_max);
+            const Real shrunk = exp(max - tile_max);
             max = tile_max;
             sum *= shrunk;
             Real* const row = o[queries.first + i];
@@ -348,7 +350,7 @@ void attend(const Attend<Real>& a, Rows<const Real> q, Rows<const Real> k, Rows<
                 lse[queries.first + i] = -std::numeric_limits<Real>::infinity();
                 continue;
             }
-            lse[queries.first + i] = online.max[static_cast<std::size_t>(i)] + std::log(sum);
+            lse[queries.first + i] = online.max[static_cast<std::size_t>(i)] + log(sum);
             Real* const row = o[queries.first + i];
             const Real inverse = Real{1} / sum;
             for (Index f = 0; f < a.value_width; ++f) row[f] *= inverse;
@@ -394,11 +396,15 @@ void attend_reverse(const Attend<Real>& a, const AttendReverse<Real>& call, Real
 
 template Index attend_workspace(const Attend<float>&);
 template Index attend_workspace(const Attend<double>&);
+template Index attend_workspace(const Attend<Dual<double>>&);
 template void attend(const Attend<float>&, Rows<const float>, Rows<const float>, Rows<const float>, Rows<float>, float*,
                      float*);
 template void attend(const Attend<double>&, Rows<const double>, Rows<const double>, Rows<const double>, Rows<double>,
                      double*, double*);
+template void attend(const Attend<Dual<double>>&, Rows<const Dual<double>>, Rows<const Dual<double>>,
+                     Rows<const Dual<double>>, Rows<Dual<double>>, Dual<double>*, Dual<double>*);
 template void attend_reverse(const Attend<float>&, const AttendReverse<float>&, float*);
 template void attend_reverse(const Attend<double>&, const AttendReverse<double>&, double*);
+template void attend_reverse(const Attend<Dual<double>>&, const AttendReverse<Dual<double>>&, Dual<double>*);
 
 }  // namespace backsweep::cpu

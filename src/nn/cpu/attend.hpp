@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "backsweep/nn/dual.hpp"
 #include "nn/attend.hpp"
 
 namespace backsweep::cpu {

@@ -1,10 +1,10 @@
 // Attention with products by BLAS and heads in tiles [Dao22].
 // SPDX-License-Identifier: MIT
-#include "backsweep/nn/arma.hpp"
 #include "nn/attention_layer.hpp"
 #include "nn/cpu/attend.hpp"
 #include "nn/cpu/kernels.hpp"
 #include "nn/cpu/layers.hpp"
+#include "nn/cpu/multiply.hpp"
 #include "nn/cpu/rotary.hpp"
 
 namespace backsweep::cpu {
@@ -14,26 +14,16 @@ template <class Real>
 struct BlasMath {
     /// y = W x + b, position by position; W [out][in], b may be null.
     static void product(Index out, Index in, Index positions, const Real* W, const Real* b, const Real* x, Real* y) {
-        auto to = matrix_view(y, out, positions);
-        if (b) {
-            fill_columns(out, positions, b, y);
-            to += matrix_view(W, in, out).t() * matrix_view(x, in, positions);
-        } else {
-            to = matrix_view(W, in, out).t() * matrix_view(x, in, positions);
-        }
+        if (b) fill_columns(out, positions, b, y);
+        apply(out, in, positions, W, x, b ? Real{1} : Real{0}, y);
     }
     /// x = W' y + beta x, beta 0 or 1.
     static void transposed(Index out, Index in, Index positions, const Real* W, const Real* y, Real beta, Real* x) {
-        auto to = matrix_view(x, in, positions);
-        if (beta == Real{0})
-            to = matrix_view(W, in, out) * matrix_view(y, out, positions);
-        else
-            to += matrix_view(W, in, out) * matrix_view(y, out, positions);
+        apply_transposed(out, in, positions, W, y, beta, x);
     }
     /// dW += dy x'.
     static void outer(Index out, Index in, Index positions, const Real* dy, const Real* x, Real* dW) {
-        auto to = matrix_view(dW, in, out);
-        to += matrix_view(x, in, positions) * matrix_view(dy, out, positions).t();
+        add_outer(out, in, positions, dy, x, dW);
     }
     /// s += the sum over positions.
     static void sum(Index features, Index positions, const Real* x, Real* s) {
@@ -66,5 +56,6 @@ LayerPointer<Real> attention(const AttentionSpec& spec, std::uint32_t stream) {
 
 template LayerPointer<float> attention(const AttentionSpec&, std::uint32_t);
 template LayerPointer<double> attention(const AttentionSpec&, std::uint32_t);
+template LayerPointer<Dual<double>> attention(const AttentionSpec&, std::uint32_t);
 
 }  // namespace backsweep::cpu

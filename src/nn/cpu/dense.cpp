@@ -1,11 +1,10 @@
-// Dense: one product for all positions of a segment. Tape: x. W is its own, or the table of an embedding.
+// Dense: one product for all positions of a segment. No tape: reverse reads x. W is its own, or the table of an embedding.
 // SPDX-License-Identifier: MIT
-#include "backsweep/nn/arma.hpp"
 #include "nn/cpu/kernels.hpp"
 #include "nn/cpu/layers.hpp"
+#include "nn/cpu/multiply.hpp"
 #include "nn/described_layer.hpp"
 
-#include <algorithm>
 
 namespace backsweep::cpu {
 namespace {
@@ -22,44 +21,36 @@ public:
 
     std::string tied() const override { return tied_; }
 
-    Footprint footprint(Index steps, Index batch) const override {
-        return {inputs_, outputs_, 0, steps * batch * inputs_, outputs_};
+    Footprint footprint(Index, Index) const override {
+        return {.inputs = inputs_, .outputs = outputs_, .workspace = outputs_, .reads_x = true};
+    }
+    Work work(Index steps, Index batch) const override {
+        const double product = 2.0 * static_cast<double>(inputs_ * outputs_ * steps * batch);
+        return {product, 2.0 * product};
     }
 
-    // y = W x + b; seen by columns, W is stored as its transpose.
+    // y = W x + b
     void advance(const Forward<Real>& call) const override {
         const Index positions = call.at.steps * call.at.batch;
-        const auto W = matrix_view(weight(call.parameters, call.tied), inputs_, outputs_);
-        const auto x = matrix_view(call.x, inputs_, positions);
-        auto y = matrix_view(call.y, outputs_, positions);
-        if (bias_) {
-            fill_columns(outputs_, positions, bias(call.parameters), call.y);
-            y += W.t() * x;
-        } else {
-            y = W.t() * x;
-        }
+        if (bias_) fill_columns(outputs_, positions, bias(call.parameters), call.y);
+        apply(outputs_, inputs_, positions, weight(call.parameters, call.tied), call.x, bias_ ? Real{1} : Real{0},
+              call.y);
     }
 
     void record(const Forward<Real>& call) const override {
-        std::copy_n(call.x, call.at.steps * call.at.batch * inputs_, call.tape);
-        advance(call);
+        if (call.y) advance(call);
     }
 
     // dW += dy x', db += sum of dy, dx = W' dy
     void reverse(const Backward<Real>& call) const override {
         const Index positions = call.at.steps * call.at.batch;
-        const auto x = matrix_view(call.tape, inputs_, positions);
-        const auto dy = matrix_view(call.dy, outputs_, positions);
-        auto dW = matrix_view(weight(call.gradients, call.tied_gradients), inputs_, outputs_);
-        dW += x * dy.t();
+        add_outer(outputs_, inputs_, positions, call.dy, call.x, weight(call.gradients, call.tied_gradients));
         if (bias_) {
             sum_columns(outputs_, positions, call.dy, call.workspace);
             add(outputs_, call.workspace, bias(call.gradients));
         }
-        if (call.dx) {
-            auto dx = matrix_view(call.dx, inputs_, positions);
-            dx = matrix_view(weight(call.parameters, call.tied), inputs_, outputs_) * dy;
-        }
+        if (call.dx)
+            apply_transposed(outputs_, inputs_, positions, weight(call.parameters, call.tied), call.dy, Real{0}, call.dx);
     }
 
 private:
@@ -87,5 +78,6 @@ LayerPointer<Real> dense(const DenseSpec& spec) {
 
 template LayerPointer<float> dense(const DenseSpec&);
 template LayerPointer<double> dense(const DenseSpec&);
+template LayerPointer<Dual<double>> dense(const DenseSpec&);
 
 }  // namespace backsweep::cpu

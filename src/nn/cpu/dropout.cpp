@@ -26,7 +26,9 @@ public:
     }
 
     void advance(const Forward<Real>& call) const override { apply(call.at, call.x, call.y, call.workspace); }
-    void record(const Forward<Real>& call) const override { advance(call); }
+    void record(const Forward<Real>& call) const override {
+        if (call.y) advance(call);
+    }
     void reverse(const Backward<Real>& call) const override {
         if (call.dx) apply(call.at, call.dy, call.dx, call.workspace);
     }
@@ -69,5 +71,6 @@ LayerPointer<Real> dropout(const DropoutSpec& spec, std::uint32_t stream) {
 
 template LayerPointer<float> dropout(const DropoutSpec&, std::uint32_t);
 template LayerPointer<double> dropout(const DropoutSpec&, std::uint32_t);
+template LayerPointer<Dual<double>> dropout(const DropoutSpec&, std::uint32_t);
 
 }  // namespace backsweep::cpu

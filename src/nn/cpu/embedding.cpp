@@ -36,7 +36,9 @@ public:
         }
     }
 
-    void record(const Forward<Real>& call) const override { advance(call); }
+    void record(const Forward<Real>& call) const override {
+        if (call.y) advance(call);
+    }
 
     void reverse(const Backward<Real>& call) const override {
         const Segment<Real>& at = call.at;
@@ -58,5 +60,6 @@ LayerPointer<Real> embedding(const EmbeddingSpec& spec) {
 
 template LayerPointer<float> embedding(const EmbeddingSpec&);
 template LayerPointer<double> embedding(const EmbeddingSpec&);
+template LayerPointer<Dual<double>> embedding(const EmbeddingSpec&);
 
 }  // namespace backsweep::cpu

@@ -28,7 +28,9 @@ public:
                 for (Index k = 0; k < outputs_; ++k) y[k] += x[m + k];
         }
     }
-    void record(const Forward<Real>& call) const override { advance(call); }
+    void record(const Forward<Real>& call) const override {
+        if (call.y) advance(call);
+    }
     void reverse(const Backward<Real>& call) const override {
         if (!call.dx) return;
         for (Index p = 0; p < call.at.steps * call.at.batch; ++p)
@@ -49,5 +51,6 @@ LayerPointer<Real> fold(const FoldSpec& spec) {
 
 template LayerPointer<float> fold(const FoldSpec&);
 template LayerPointer<double> fold(const FoldSpec&);
+template LayerPointer<Dual<double>> fold(const FoldSpec&);
 
 }  // namespace backsweep::cpu

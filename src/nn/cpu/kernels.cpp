@@ -11,6 +11,8 @@
 namespace backsweep::cpu {
 namespace {
 
+using std::log, std::sqrt;  // Dual has its own
+
 /// exp(x) = power * (1 + rest) for x <= 0: power = 2^n with n = round(x / log 2), rest = exp(r) - 1 for the remainder r
 /// in
 /// [-log(2)/2, log(2)/2], as r + r^2 q(r). q is a minimax fit of degree 4; the fit errs by 3.7e-9 of exp(x).
@@ -66,6 +68,23 @@ inline float tanh_of(float x) noexcept {
 }
 inline double tanh_of(double x) noexcept {
     return std::tanh(x);
+}
+
+// Of dual numbers: the functions above, and their derivatives out of what they give.
+template <class Real>
+inline Dual<Real> exp_not_positive(Dual<Real> x) noexcept {
+    const Real e = exp_not_positive(x.value);
+    return {e, e * x.tangent};
+}
+template <class Real>
+inline Dual<Real> sigmoid_of(Dual<Real> x) noexcept {
+    const Real s = sigmoid_of(x.value);
+    return {s, s * (Real{1} - s) * x.tangent};
+}
+template <class Real>
+inline Dual<Real> tanh_of(Dual<Real> x) noexcept {
+    const Real t = tanh_of(x.value);
+    return {t, (Real{1} - t * t) * x.tangent};
 }
 
 /// Partial maxima and sums that compilers keep in vector registers; a fixed order.
@@ -127,7 +146,7 @@ Softmax<Real> softmax(Index n, const Real* __restrict x, Real* __restrict p) noe
     const Real sum = sum_of(n, p);
     const Real inverse = Real{1} / sum;
     for (Index k = 0; k < n; ++k) p[k] *= inverse;
-    return {max, std::log(sum)};
+    return {max, log(sum)};
 }
 
 template <class Real>
@@ -245,25 +264,22 @@ void normed_lstm_cell_reverse(Index hidden, Real epsilon, const Real* __restrict
     }
 }
 
-// r, z = sigmoid(s + p), n = tanh(s + r p);  h = (1 - z) n + z h_before
+// r, z = sigmoid(s + p), n = tanh(s + r p)
 template <class Real>
-void gru_cell(Index hidden, Real* __restrict gates, const Real* __restrict product, Real* __restrict h) noexcept {
+void gru_gates(Index hidden, Real* __restrict gates, const Real* __restrict product) noexcept {
     for (Index k = 0; k < 2 * hidden; ++k) gates[k] = sigmoid_of(gates[k] + product[k]);
     const Real* const r = gates;
-    const Real* const z = gates + hidden;
     Real* const n = gates + 2 * hidden;
-    for (Index k = 0; k < hidden; ++k) {
-        n[k] = tanh_of(n[k] + r[k] * product[2 * hidden + k]);
-        h[k] = (Real{1} - z[k]) * n[k] + z[k] * h[k];
-    }
+    for (Index k = 0; k < hidden; ++k) n[k] = tanh_of(n[k] + r[k] * product[2 * hidden + k]);
 }
 
+// h = (1 - z) n + z h_before
 template <class Real>
-void gru_state(Index hidden, const Real* __restrict gates, const Real* __restrict h_before,
-               Real* __restrict h) noexcept {
+void gru_cell(Index hidden, Real* __restrict gates, const Real* __restrict product, Real* __restrict h) noexcept {
+    gru_gates(hidden, gates, product);
     const Real* const z = gates + hidden;
     const Real* const n = gates + 2 * hidden;
-    for (Index k = 0; k < hidden; ++k) h[k] = (Real{1} - z[k]) * n[k] + z[k] * h_before[k];
+    for (Index k = 0; k < hidden; ++k) h[k] = (Real{1} - z[k]) * n[k] + z[k] * h[k];
 }
 
 template <class Real>
@@ -316,7 +332,7 @@ template <class Real>
 Real standardise(Index n, Real epsilon, Real* x) noexcept {
     const Real size = static_cast<Real>(n), mean = sum_of(n, x) / size;
     for (Index k = 0; k < n; ++k) x[k] -= mean;
-    const Real inverse = Real{1} / std::sqrt(dot(n, x, x) / size + epsilon);
+    const Real inverse = Real{1} / sqrt(dot(n, x, x) / size + epsilon);
     for (Index k = 0; k < n; ++k) x[k] *= inverse;
     return inverse;
 }
@@ -367,8 +383,8 @@ Real multiply_add(Real a, Real b, Real c) noexcept {
                                            Real*, Real*) noexcept;                                                 \
     template void lstm_cell_reverse(Index, const Real*, const Real*, const Real*, const Real*, const Real*, Real*, \
                                     Real*, Real*) noexcept;                                                        \
+    template void gru_gates(Index, Real*, const Real*) noexcept;                                                   \
     template void gru_cell(Index, Real*, const Real*, Real*) noexcept;                                             \
-    template void gru_state(Index, const Real*, const Real*, Real*) noexcept;                                      \
     template void gru_cell_reverse(Index, const Real*, const Real*, const Real*, const Real*, Real*, Real*,        \
                                     Real*) noexcept;                                                               \
     template void relu(Index, Real*) noexcept;                                                                     \
@@ -381,6 +397,7 @@ Real multiply_add(Real a, Real b, Real c) noexcept {
     template Real multiply_add(Real, Real, Real) noexcept;
 BACKSWEEP_INSTANTIATE(float)
 BACKSWEEP_INSTANTIATE(double)
+BACKSWEEP_INSTANTIATE(Dual<double>)
 #undef BACKSWEEP_INSTANTIATE
 
 }  // namespace backsweep::cpu

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backsweep/base/range.hpp"
+#include "backsweep/nn/dual.hpp"
 
 namespace backsweep::cpu {
 
@@ -74,14 +75,14 @@ void normed_lstm_cell_reverse(Index hidden, Real epsilon, const Real* gates, con
                               const Real* gain, const Real* shift, const Real* dy, const Real* dh, Real* dc, Real* dz,
                               Real* h, Real* dgain, Real* dshift, Real* scratch) noexcept;
 
-/// One GRU cell [Cho14], reset after the recurrent product. gates: 3 hidden sums of W x, blocks r z n, replaced by the
-/// gates; product: 3 hidden, U h; both with their biases. Replaces h.
+/// The gates of a GRU [Cho14], reset after the recurrent product. gates: 3 hidden sums of W x, blocks r z n, replaced by the
+/// gates; product: 3 hidden, U h; both with their biases.
+template <class Real>
+void gru_gates(Index hidden, Real* gates, const Real* product) noexcept;
+
+/// One GRU cell: its gates; replaces h.
 template <class Real>
 void gru_cell(Index hidden, Real* gates, const Real* product, Real* h) noexcept;
-
-/// h again out of the gates, with the bits it had.
-template <class Real>
-void gru_state(Index hidden, const Real* gates, const Real* h_before, Real* h) noexcept;
 
 /// Its reverse. product: its hidden numbers of block n. dh: in: adjoint of h but for dy, which is added here; out: of
 /// h_before, but for what comes through the product. Assigns dsums and dproduct (3 hidden each).

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "backsweep/nn/dual.hpp"
 #include "nn/catalogue.hpp"
 
 namespace backsweep::cpu {
@@ -31,5 +32,9 @@ template <class Real>
 LayerPointer<Real> attention(const AttentionSpec& spec, std::uint32_t stream);
 template <class Real>
 LayerPointer<Real> loss(const LossSpec& spec, Index features);
+
+/// All of them.
+template <class Real>
+Catalogue<Real> catalogue();
 
 }  // namespace backsweep::cpu

@@ -13,6 +13,8 @@
 namespace backsweep::cpu {
 namespace {
 
+using std::exp, std::fabs, std::log, std::log1p;  // Dual has its own
+
 /// What the losses share: positions without a loss, weights, the sum. `Self` supplies
 ///   double value(at, p, x, d): the loss of position p, and d loss / d x in d, `taped` numbers;
 /// and may hide ignored() and derivative().
@@ -178,7 +180,7 @@ struct AbsoluteError {
     explicit AbsoluteError(const LossSpec&) {}
     Term<Real> operator()(Index, Real x, Real t) const noexcept {
         const Real d = x - t;
-        return {std::fabs(d), sign(d)};
+        return {fabs(d), sign(d)};
     }
 };
 
@@ -186,7 +188,7 @@ template <class Real>
 struct Huber {
     explicit Huber(const LossSpec& spec) : delta(static_cast<Real>(spec.delta)) {}
     Term<Real> operator()(Index, Real x, Real t) const noexcept {
-        const Real d = x - t, size = std::fabs(d);
+        const Real d = x - t, size = fabs(d);
         if (size <= delta) return {d * d / Real{2}, d};
         return {delta * (size - delta / Real{2}), delta * sign(d)};
     }
@@ -197,7 +199,7 @@ template <class Real>
 struct SmoothL1 {
     explicit SmoothL1(const LossSpec& spec) : beta(static_cast<Real>(spec.beta)) {}
     Term<Real> operator()(Index, Real x, Real t) const noexcept {
-        const Real d = x - t, size = std::fabs(d);
+        const Real d = x - t, size = fabs(d);
         if (size < beta) return {d * d / (Real{2} * beta), d / beta};
         return {size - beta / Real{2}, sign(d)};
     }
@@ -210,7 +212,7 @@ template <class Real>
 struct BinaryCrossEntropy {
     explicit BinaryCrossEntropy(const LossSpec& spec) : weight(spec.pos_weight.begin(), spec.pos_weight.end()) {}
     Term<Real> operator()(Index k, Real x, Real t) const noexcept {
-        const Real e = std::exp(-std::fabs(x)), log1p_e = std::log1p(e), high = Real{1} / (Real{1} + e), low = e * high;
+        const Real e = exp(-fabs(x)), log1p_e = log1p(e), high = Real{1} / (Real{1} + e), low = e * high;
         const Real yes = weight.empty() ? t : weight[static_cast<std::size_t>(k)] * t, no = Real{1} - t;
         const bool below = x < Real{0};
         const Real softplus = (below ? Real{0} : x) + log1p_e, softplus_of_minus = (below ? -x : Real{0}) + log1p_e;
@@ -229,7 +231,7 @@ public:
           targets_(spec.targets(features)),
           stride_(spec.shared_variance ? 0 : 1),
           epsilon_(static_cast<Real>(spec.epsilon)),
-          constant_(spec.full ? std::log(2.0 * std::numbers::pi) / 2.0 : 0.0) {}
+          constant_(spec.full ? log(2.0 * std::numbers::pi) / 2.0 : 0.0) {}
 
     double value(const Segment<Real>& at, Index p, const Real* x, Real* d) const {
         require_array(at.values, this->name(), "values");
@@ -241,7 +243,7 @@ public:
         for (Index k = 0; k < targets_; ++k) {
             const Real v = std::max(variance[k * stride_], epsilon_);  // NaN stays NaN: it stands first
             const Real difference = x[k] - target[k], r = difference / v;
-            loss += static_cast<double>((std::log(v) + difference * r) / Real{2});
+            loss += static_cast<double>((log(v) + difference * r) / Real{2});
             d[k] = r;
             dv[k * stride_] += (Real{1} / v - r * r) / Real{2};
         }
@@ -298,5 +300,6 @@ LayerPointer<Real> loss(const LossSpec& spec, Index features) {
 
 template LayerPointer<float> loss(const LossSpec&, Index);
 template LayerPointer<double> loss(const LossSpec&, Index);
+template LayerPointer<Dual<double>> loss(const LossSpec&, Index);
 
 }  // namespace backsweep::cpu

@@ -1,5 +1,5 @@
-// Layer norm [Ba16] and RMS norm [ZS19], position by position. Tape: x; the norm of a position is made again in
-// reverse. Sums over features have a fixed order of eight partial sums, which compilers keep in vector registers.
+// Layer norm [Ba16] and RMS norm [ZS19], position by position. No tape: the norm of a position is made again in
+// reverse, out of x. Sums over features have a fixed order of eight partial sums, which compilers keep in vector registers.
 // SPDX-License-Identifier: MIT
 #include "backsweep/base/buffer.hpp"
 #include "nn/cpu/kernels.hpp"
@@ -11,6 +11,8 @@
 
 namespace backsweep::cpu {
 namespace {
+
+using std::sqrt;  // Dual has its own
 
 /// Sum of term(k), k = 0 .. n - 1.
 template <class Real, class Term>
@@ -37,7 +39,7 @@ Real normal(Index features, Real epsilon, const Real* __restrict x, Real* __rest
     } else {
         std::copy_n(x, features, n);
     }
-    const Real s = Real{1} / std::sqrt(sum_of<Real>(features, [n](Index k) { return n[k] * n[k]; }) / count + epsilon);
+    const Real s = Real{1} / sqrt(sum_of<Real>(features, [n](Index k) { return n[k] * n[k]; }) / count + epsilon);
     for (Index k = 0; k < features; ++k) n[k] *= s;
     return s;
 }
@@ -63,8 +65,8 @@ public:
           affine_(spec.affine) {}
 
     // Workspace of reverse: n and g of a position, sums for the weight and the bias.
-    Footprint footprint(Index steps, Index batch) const override {
-        return {features_, features_, 0, steps * batch * features_, 4 * aligned<Real>(features_)};
+    Footprint footprint(Index, Index) const override {
+        return {.inputs = features_, .outputs = features_, .workspace = 4 * aligned<Real>(features_), .reads_x = true};
     }
 
     void advance(const Forward<Real>& call) const override {
@@ -79,8 +81,7 @@ public:
     }
 
     void record(const Forward<Real>& call) const override {
-        std::copy_n(call.x, call.at.steps * call.at.batch * features_, call.tape);
-        advance(call);
+        if (call.y) advance(call);
     }
 
     // with g = dy w: dw += dy n, db += dy
@@ -95,7 +96,7 @@ public:
         std::fill_n(db, features_, Real{0});
         for (Index p = call.at.steps * call.at.batch; p-- > 0;) {
             const Real* const __restrict dy = call.dy + p * features_;
-            const Real s = normal<centred>(features_, epsilon_, call.tape + p * features_, n);
+            const Real s = normal<centred>(features_, epsilon_, call.x + p * features_, n);
             if (affine_)
                 for (Index k = 0; k < features_; ++k) {
                     dw[k] += dy[k] * n[k];
@@ -125,5 +126,6 @@ LayerPointer<Real> norm(const NormSpec& spec) {
 
 template LayerPointer<float> norm(const NormSpec&);
 template LayerPointer<double> norm(const NormSpec&);
+template LayerPointer<Dual<double>> norm(const NormSpec&);
 
 }  // namespace backsweep::cpu

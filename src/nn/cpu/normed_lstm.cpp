@@ -1,11 +1,12 @@
 // One layer of an LSTM with layer normalisation [Ba16, eqs. (20) to (22)]: as the LSTM of lstm.cpp, but
 //   z = gain_ih LN(W x) + shift_ih + b_ih + gain_hh LN(U h) + shift_hh + b_hh,   h = o tanh(gain_c LN(c) + shift_c)
 // with LN(a) = (a - mean) / sqrt(variance + 1e-5) over all numbers of a, of the gates all four blocks, variance biased.
-// Tape, (inputs + 9 hidden + 2) a position: x, LN(W x), LN(U h), c, 1 / deviations of the two products.
+// Tape, (9 hidden + 2) a position: c, LN(W x), LN(U h), 1 / deviations of the two products; or c alone, and reverse makes
+// the rest again, of the whole segment by one product with x and one with h. h is y.
 // SPDX-License-Identifier: MIT
-#include "backsweep/nn/arma.hpp"
 #include "nn/cpu/kernels.hpp"
 #include "nn/cpu/layers.hpp"
+#include "nn/cpu/multiply.hpp"
 #include "nn/state_marks.hpp"
 
 #include <algorithm>
@@ -14,25 +15,33 @@ namespace backsweep::cpu {
 namespace {
 
 template <class Real>
-class NormedLstm final : public DescribedLayer<Real> {
+class NormedLstm final : public RecurrentLayer<Real> {
 public:
     explicit NormedLstm(const RecurrentPart& part)
-        : DescribedLayer<Real>(part.name(), parameters_of(part)),
+        : RecurrentLayer<Real>(part),
           inputs_(part.inputs()),
           hidden_(part.spec.hidden),
           bias_(part.spec.bias),
-          learned_(part.spec.learned_state) {}
+          learned_(part.spec.learned_state),
+          gates_kept_(part.spec.saves("gates")) {}
 
     // Workspace of advance: shifts, gates of one position, zeros, LN(U h) of one step, two c, LN(W x); of reverse:
-    // shifts, their adjoints, gates of one position, zeros, two scratch rows, adjoints of both products, h.
+    // shifts, their adjoints, gates of one position, zeros, two scratch rows, h of one position, adjoints of both products,
+    // h before the steps, an adjoint of h; LN(W x), LN(U h) of one position and all 1 / deviations, where those of all are
+    // made in the place of their adjoints.
     Footprint footprint(Index steps, Index batch) const override {
         const Index H = hidden_, positions = steps * batch;
-        return {inputs_, H, 2 * H, positions * (inputs_ + 9 * H + 2),
-                std::max(H * (9 + 6 * batch + 4 * positions), H * (15 + 9 * positions + batch))};
+        return {inputs_, H, 2 * H, positions * (gates_kept_ ? 9 * H + 2 : H),
+                std::max(H * (9 + 6 * batch + 4 * positions),
+                         H * (16 + 9 * positions + batch) + (gates_kept_ ? 0 : 8 * H + 2 * positions)),
+                true, true};
     }
 
-    void advance(const Forward<Real>& call) const override { run<false>(call); }
-    void record(const Forward<Real>& call) const override { run<true>(call); }
+    void advance(const Forward<Real>& call) const override { run(call, nullptr, {}); }
+    void record(const Forward<Real>& call) const override {
+        const Index positions = call.at.steps * call.at.batch;
+        run(call, call.tape, gates_kept_ ? places(call.tape + positions * hidden_, positions) : Products<Real>{});
+    }
 
     // da, dr = the adjoints of W x and U h;  dW += da x', dU += dr h_before', dx = W' da
     void reverse(const Backward<Real>& call) const override {
@@ -41,26 +50,39 @@ public:
         const bool marks = marked(at);
         const Weights<const Real> w = weights(call.parameters);
         const Weights<Real> d = weights(call.gradients);
-        const Tape<const Real> tape = places(call.tape, positions);
+        const Real* const c = call.tape;
         Real* const shift = call.workspace;
         Real* const dshift = shift + 4 * H;
         Real* const gates = dshift + 4 * H;
         Real* const zeros = gates + 4 * H;
         Real* const scratch = zeros + H;
-        Real* const da = scratch + 2 * H;
+        Real* const h_again = scratch + 2 * H;  // not read
+        Real* const da = h_again + H;
         Real* const dr = da + positions * 4 * H;
-        Real* const h =
-            dr + positions * 4 * H;  // [T + 1][B][H]: before each step and, unused, after; first block: spare
+        Real* const h = dr + positions * 4 * H;
+        Real* const dh_before = h + positions * H;  // where dh is held at fillers
+        Real* const one_position = dh_before + B * H;
+        Real* const inverses = one_position + 8 * H;
+        const Products<const Real> kept =
+            gates_kept_ ? places(c + positions * H, positions) : Products<const Real>{da, dr, inverses, inverses + positions};
         Real* const dh = call.dcarry;
         Real* const dc = dh + B * H;
+        states_before(at, H, call.carry_in, w.h0, call.y, h);
+        if (!gates_kept_) {
+            apply(4 * H, I, positions, w.W, call.x, Real{0}, da);
+            apply(4 * H, H, positions, w.U, h, Real{0}, dr);
+            for (Index p = 0; p < positions; ++p) {
+                inverses[p] = standardise(4 * H, epsilon, da + p * 4 * H);
+                inverses[positions + p] = standardise(4 * H, epsilon, dr + p * 4 * H);
+            }
+        }
         sum_shifts(w, shift);
         std::fill_n(dshift, 4 * H, Real{0});
         std::fill_n(zeros, H, Real{0});
         const Real* const fresh_c = learned_ ? w.c0 : zeros;
-        const auto U = matrix_view(w.U, H, 4 * H);
 
         for (Index t = T; t-- > 0;) {
-            const Real* const c_before = t > 0 ? tape.c + (t - 1) * B * H : call.carry_in + B * H;
+            const Real* const c_before = t > 0 ? c + (t - 1) * B * H : call.carry_in + B * H;
             for (Index b = 0; b < B; ++b) {
                 const Index p = t * B + b;
                 Real* const da_p = da + p * 4 * H;
@@ -68,50 +90,43 @@ public:
                 if (at.filler(t, b)) {
                     std::fill_n(da_p, 4 * H, Real{0});
                     std::fill_n(dr_p, 4 * H, Real{0});
-                    std::fill_n(h + (p + B) * H, H, Real{0});
                     continue;
                 }
-                const Real* const from_x = tape.from_x + p * 4 * H;
-                const Real* const from_h = tape.from_h + p * 4 * H;
+                const Real* from_x = kept.from_x + p * 4 * H;
+                const Real* from_h = kept.from_h + p * 4 * H;
+                if (!gates_kept_) {
+                    std::copy_n(from_x, 4 * H, one_position);
+                    std::copy_n(from_h, 4 * H, one_position + 4 * H);
+                    from_x = one_position;
+                    from_h = one_position + 4 * H;
+                }
                 sums(w, shift, from_x, from_h, gates);
                 lstm_gates(H, gates);
                 normed_lstm_cell_reverse(H, epsilon, gates, at.starts(t, b) ? fresh_c : c_before + b * H,
-                                         tape.c + p * H, w.gain_c, w.shift_c, call.dy + p * H, dh + b * H, dc + b * H,
-                                         da_p, h + (p + B) * H, d.gain_c, d.shift_c, scratch);
+                                         c + p * H, w.gain_c, w.shift_c, call.dy + p * H, dh + b * H, dc + b * H,
+                                         da_p, h_again, d.gain_c, d.shift_c, scratch);
                 add(4 * H, da_p, dshift);
                 add_product(4 * H, da_p, from_x, d.gain_ih);
                 add_product(4 * H, da_p, from_h, d.gain_hh);
                 std::fill_n(dr_p, 4 * H, Real{0});
                 add_product(4 * H, da_p, w.gain_hh, dr_p);
-                standardise_reverse(4 * H, from_h, tape.inverse_h[p], dr_p);
+                standardise_reverse(4 * H, from_h, kept.inverse_h[p], dr_p);
                 for (Index k = 0; k < 4 * H; ++k) da_p[k] *= w.gain_ih[k];
-                standardise_reverse(4 * H, from_x, tape.inverse_x[p], da_p);
+                standardise_reverse(4 * H, from_x, kept.inverse_x[p], da_p);
             }
-            auto dh_before = matrix_view(marks ? h : dh, H, B);
-            dh_before = U * matrix_view(dr + t * B * 4 * H, 4 * H, B);
+            apply_transposed(4 * H, H, B, w.U, dr + t * B * 4 * H, Real{0}, marks ? dh_before : dh);
             if (!marks) continue;
-            update_states(at, t, H, h, dh);
+            update_states(at, t, H, dh_before, dh);
             start_states_reverse(at, t, H, d.h0, dh);
             start_states_reverse(at, t, H, d.c0, dc);
         }
 
-        std::copy_n(call.carry_in, B * H, h);
-        for (Index t = 0; marks && t < T; ++t) {
-            start_states(at, t, H, w.h0, h + t * B * H);
-            hold_states(at, t, H, h + t * B * H, h + (t + 1) * B * H);
-        }
-        const auto dA = matrix_view(da, 4 * H, positions);
-        auto dU = matrix_view(d.U, H, 4 * H);
-        auto dW = matrix_view(d.W, I, 4 * H);
-        dU += matrix_view(h, H, positions) * matrix_view(dr, 4 * H, positions).t();
-        dW += matrix_view(tape.x, I, positions) * dA.t();
+        add_outer(4 * H, H, positions, dr, h, d.U);
+        add_outer(4 * H, I, positions, da, call.x, d.W);
         for (Real* const to : {d.shift_ih, d.shift_hh}) add(4 * H, dshift, to);
         if (bias_)
             for (Real* const to : {d.b_ih, d.b_hh}) add(4 * H, dshift, to);
-        if (call.dx) {
-            auto dx = matrix_view(call.dx, I, positions);
-            dx = matrix_view(w.W, I, 4 * H) * dA;
-        }
+        if (call.dx) apply_transposed(4 * H, I, positions, w.W, da, Real{0}, call.dx);
     }
 
 private:
@@ -143,17 +158,16 @@ private:
                 learned_ ? h0 + H : nullptr};
     }
 
+    /// LN(W x) and LN(U h) [position][4 hidden], and 1 / deviations.
     template <class Number>
-    struct Tape {
-        Number *x, *from_x, *from_h, *c, *inverse_x, *inverse_h;
+    struct Products {
+        Number *from_x = nullptr, *from_h = nullptr, *inverse_x = nullptr, *inverse_h = nullptr;
     };
     template <class Number>
-    Tape<Number> places(Number* x, Index positions) const {
-        Number* const from_x = x + positions * inputs_;
+    Products<Number> places(Number* from_x, Index positions) const {
         Number* const from_h = from_x + positions * 4 * hidden_;
-        Number* const c = from_h + positions * 4 * hidden_;
-        Number* const inverses = c + positions * hidden_;
-        return {x, from_x, from_h, c, inverses, inverses + positions};
+        Number* const inverses = from_h + positions * 4 * hidden_;
+        return {from_x, from_h, inverses, inverses + positions};
     }
 
     /// What z has at every position.
@@ -172,9 +186,9 @@ private:
         add_product(4 * hidden_, w.gain_hh, from_h, z);
     }
 
-    /// keep: the tape is made; else LN(W x) stands in the workspace, LN(U h) and c for as long as they are needed.
-    template <bool keep>
-    void run(const Forward<Real>& call) const {
+    /// c and products are made where the tape keeps them; null: LN(W x) in the workspace, LN(U h) and c there for as long as
+    /// they are needed.
+    void run(const Forward<Real>& call, Real* kept_c, const Products<Real>& kept) const {
         const Segment<Real>& at = call.at;
         const Index T = at.steps, B = at.batch, I = inputs_, H = hidden_, positions = T * B;
         const bool marks = marked(at);
@@ -184,30 +198,21 @@ private:
         Real* const zeros = gates + 4 * H;
         Real* const one_step = zeros + H;
         Real* const two_cells = one_step + B * 4 * H;
-        Tape<Real> tape{};
-        if constexpr (keep) {
-            tape = places(call.tape, positions);
-            std::copy_n(call.x, positions * I, tape.x);
-            clear_fillers(at, I, tape.x);
-        }
-        Real* const from_x = keep ? tape.from_x : two_cells + 2 * B * H;
+        Real* const from_x = kept.from_x ? kept.from_x : two_cells + 2 * B * H;
         sum_shifts(w, shift);
         std::fill_n(zeros, H, Real{0});
         const Real* const fresh_c = learned_ ? w.c0 : zeros;
-        auto X = matrix_view(from_x, 4 * H, positions);
-        X = matrix_view(w.W, I, 4 * H).t() * matrix_view(call.x, I, positions);
-        const auto U = matrix_view(w.U, H, 4 * H);
+        apply(4 * H, I, positions, w.W, call.x, Real{0}, from_x);
 
         const Real* h = call.carry_in;
         const Real* c = call.carry_in + B * H;
         if (marks) h = std::copy_n(h, B * H, call.carry_out) - B * H;  // where it is passed on in place
         for (Index t = 0; t < T; ++t) {
-            Real* const from_h = keep ? tape.from_h + t * B * 4 * H : one_step;
-            Real* const c_next = keep ? tape.c + t * B * H : two_cells + t % 2 * B * H;
+            Real* const from_h = kept.from_h ? kept.from_h + t * B * 4 * H : one_step;
+            Real* const c_next = kept_c ? kept_c + t * B * H : two_cells + t % 2 * B * H;
             Real* const y = call.y + t * B * H;
             if (marks) start_states(at, t, H, w.h0, call.carry_out);
-            auto H_t = matrix_view(from_h, 4 * H, B);
-            H_t = U.t() * matrix_view(h, H, B);
+            apply(4 * H, H, B, w.U, h, Real{0}, from_h);
             for (Index b = 0; b < B; ++b) {
                 const Index p = t * B + b;
                 Real* const x_p = from_x + p * 4 * H;
@@ -225,9 +230,9 @@ private:
                     normed_lstm_cell(H, epsilon, gates, at.starts(t, b) ? fresh_c : c + b * H, w.gain_c, w.shift_c,
                                      c_next + b * H, y + b * H);
                 }
-                if constexpr (keep) {
-                    tape.inverse_x[p] = inverse_x;
-                    tape.inverse_h[p] = inverse_h;
+                if (kept.inverse_x) {
+                    kept.inverse_x[p] = inverse_x;
+                    kept.inverse_h[p] = inverse_h;
                 }
             }
             if (marks)
@@ -241,7 +246,7 @@ private:
     }
 
     Index inputs_, hidden_;
-    bool bias_, learned_;
+    bool bias_, learned_, gates_kept_;
 };
 
 }  // namespace
@@ -253,5 +258,6 @@ LayerPointer<Real> normed_lstm(const RecurrentPart& part) {
 
 template LayerPointer<float> normed_lstm(const RecurrentPart&);
 template LayerPointer<double> normed_lstm(const RecurrentPart&);
+template LayerPointer<Dual<double>> normed_lstm(const RecurrentPart&);
 
 }  // namespace backsweep::cpu

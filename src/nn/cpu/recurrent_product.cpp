@@ -23,8 +23,7 @@ void RecurrentProduct<Real>::for_each_block(F f) const {
 template <class Real>
 void RecurrentProduct<Real>::add(Index batch, const Real* U, const Real* h, Real* z) const {
     if (heads_ == 1) {
-        auto Z = matrix_view(z, gates_, batch);
-        Z += matrix_view(U, state_, gates_).t() * matrix_view(h, state_, batch);
+        apply(gates_, state_, batch, U, h, Real{1}, z);
         return;
     }
     for_each_block([&](Index row, Index part, Index block) {
@@ -35,8 +34,7 @@ void RecurrentProduct<Real>::add(Index batch, const Real* U, const Real* h, Real
 template <class Real>
 void RecurrentProduct<Real>::reverse(Index batch, const Real* U, const Real* dz, Real* dh) const {
     if (heads_ == 1) {
-        auto dH = matrix_view(dh, state_, batch);
-        dH = matrix_view(U, state_, gates_) * matrix_view(dz, gates_, batch);
+        apply_transposed(gates_, state_, batch, U, dz, Real{0}, dh);
         return;
     }
     for_each_block([&](Index row, Index part, Index block) {
@@ -48,8 +46,7 @@ void RecurrentProduct<Real>::reverse(Index batch, const Real* U, const Real* dz,
 template <class Real>
 void RecurrentProduct<Real>::add_reverse(Index batch, const Real* U, const Real* dz, Real* dh) const {
     if (heads_ == 1) {
-        auto dH = matrix_view(dh, state_, batch);
-        dH += matrix_view(U, state_, gates_) * matrix_view(dz, gates_, batch);
+        apply_transposed(gates_, state_, batch, U, dz, Real{1}, dh);
         return;
     }
     for_each_block([&](Index row, Index part, Index block) {
@@ -60,8 +57,7 @@ void RecurrentProduct<Real>::add_reverse(Index batch, const Real* U, const Real*
 template <class Real>
 void RecurrentProduct<Real>::gradient(Index positions, const Real* h, const Real* dz, Real* dU) const {
     if (heads_ == 1) {
-        auto D = matrix_view(dU, state_, gates_);
-        D += matrix_view(h, state_, positions) * matrix_view(dz, gates_, positions).t();
+        add_outer(gates_, state_, positions, dz, h, dU);
         return;
     }
     for_each_block([&](Index row, Index part, Index block) {
@@ -71,5 +67,6 @@ void RecurrentProduct<Real>::gradient(Index positions, const Real* h, const Real
 
 template class RecurrentProduct<float>;
 template class RecurrentProduct<double>;
+template class RecurrentProduct<Dual<double>>;
 
 }  // namespace backsweep::cpu

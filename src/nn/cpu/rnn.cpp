@@ -1,10 +1,10 @@
 // One layer of a plain recurrent network, h' = act(W x + b_ih + U h + b_hh), act = tanh or relu: one product with the
 // inputs of the whole segment, then one with h per step.
-// Tape, (inputs + hidden) a position: x, and h after the step, which is y but at fillers.
+// No tape: h is y.
 // SPDX-License-Identifier: MIT
-#include "backsweep/nn/arma.hpp"
 #include "nn/cpu/kernels.hpp"
 #include "nn/cpu/layers.hpp"
+#include "nn/cpu/multiply.hpp"
 #include "nn/cpu/recurrent_product.hpp"
 #include "nn/state_marks.hpp"
 
@@ -14,10 +14,10 @@ namespace backsweep::cpu {
 namespace {
 
 template <class Real>
-class Rnn final : public DescribedLayer<Real> {
+class Rnn final : public RecurrentLayer<Real> {
 public:
     explicit Rnn(const RecurrentPart& part)
-        : DescribedLayer<Real>(part.name(), parameters_of(part)),
+        : RecurrentLayer<Real>(part),
           inputs_(part.inputs()),
           hidden_(part.spec.hidden),
           relu_(part.spec.cell == RecurrentSpec::Cell::rnn_relu),
@@ -28,40 +28,34 @@ public:
     // Workspace of forward: sum of biases; of reverse: adjoints of the sums, h before the steps, sum for biases.
     Footprint footprint(Index steps, Index batch) const override {
         const Index positions = steps * batch;
-        return {inputs_, hidden_, hidden_, positions * (inputs_ + hidden_), hidden_ * (2 * positions + 1)};
+        return {inputs_, hidden_, hidden_, 0, hidden_ * (2 * positions + 1), true, true};
     }
 
-    void advance(const Forward<Real>& call) const override { run<false>(call); }
-    void record(const Forward<Real>& call) const override { run<true>(call); }
+    void advance(const Forward<Real>& call) const override { run(call); }
+    void record(const Forward<Real>& call) const override { run(call); }
 
     // ds = (dy + dh) act'(s), dh_before = U' ds;  dW += ds x', dU += ds h_before', db += sum of ds, dx = W' ds
     void reverse(const Backward<Real>& call) const override {
         const Index T = call.at.steps, B = call.at.batch, H = hidden_, positions = T * B, state = B * H;
         const Parts<const Real> w = parts(call.parameters);
         const Parts<Real> d = parts(call.gradients);
-        const Real* const x = call.tape;
-        const Real* const h = x + positions * inputs_;
         Real* const ds = call.workspace;
         Real* const before = ds + positions * H;
         Real* const dh = call.dcarry;
 
-        std::copy_n(call.carry_in, state, before);
-        std::copy_n(h, (T - 1) * state, before + state);
-        for (Index t = 0; t < T; ++t) start_states(call.at, t, H, w.h0, before + t * state);
+        states_before(call.at, H, call.carry_in, w.h0, call.y, before);
         const auto reverse_cells = relu_ ? rnn_relu_reverse<Real> : rnn_tanh_reverse<Real>;
         for (Index t = T; t-- > 0;) {
             for (Index b = 0; b < B; ++b) {
                 const Index p = (t * B + b) * H;
-                if (!call.at.filler(t, b)) reverse_cells(H, h + p, call.dy + p, dh + b * H, ds + p);
+                if (!call.at.filler(t, b)) reverse_cells(H, call.y + p, call.dy + p, dh + b * H, ds + p);
             }
             clear_fillers(call.at, t, H, ds + t * state);
             product_.add_reverse(B, w.U, ds + t * state, dh);
             start_states_reverse(call.at, t, H, d.h0, dh);
         }
 
-        const auto dS = matrix_view(ds, H, positions);
-        auto dW = matrix_view(d.W, inputs_, H);
-        dW += matrix_view(x, inputs_, positions) * dS.t();
+        add_outer(H, inputs_, positions, ds, call.x, d.W);
         product_.gradient(positions, before, ds, d.U);
         if (bias_) {
             Real* const sum = before + positions * H;
@@ -69,10 +63,7 @@ public:
             add(H, sum, d.b_ih);
             add(H, sum, d.b_hh);
         }
-        if (call.dx) {
-            auto dx = matrix_view(call.dx, inputs_, positions);
-            dx = matrix_view(w.W, inputs_, H) * dS;
-        }
+        if (call.dx) apply_transposed(H, inputs_, positions, w.W, ds, Real{0}, call.dx);
     }
 
 private:
@@ -87,17 +78,11 @@ private:
         return {p, U, b, b + hidden_, learned_state_ ? b + (bias_ ? 2 * hidden_ : 0) : nullptr};
     }
 
-    /// Sums and then h are made in y; the state lives in carry_out. keep: x and h go to the tape.
-    template <bool keep>
+    /// Sums and then h are made in y; the state lives in carry_out.
     void run(const Forward<Real>& call) const {
         const Index T = call.at.steps, B = call.at.batch, H = hidden_, positions = T * B, state = B * H;
         const Parts<const Real> w = parts(call.parameters);
         Real* const bias = call.workspace;
-        Real* const kept = keep ? call.tape + positions * inputs_ : nullptr;
-        if constexpr (keep) {
-            std::copy_n(call.x, positions * inputs_, call.tape);
-            clear_fillers(call.at, inputs_, call.tape);
-        }
 
         std::fill_n(bias, H, Real{0});
         if (bias_) {
@@ -105,8 +90,7 @@ private:
             add(H, w.b_hh, bias);
         }
         fill_columns(H, positions, bias, call.y);
-        auto S = matrix_view(call.y, H, positions);
-        S += matrix_view(w.W, inputs_, H).t() * matrix_view(call.x, inputs_, positions);
+        apply(H, inputs_, positions, w.W, call.x, Real{1}, call.y);
 
         Real* const h = call.carry_out;
         std::copy_n(call.carry_in, state, h);
@@ -118,7 +102,6 @@ private:
             hold_states(call.at, t, H, h, y);
             std::copy_n(y, state, h);
             clear_fillers(call.at, t, H, y);
-            if constexpr (keep) std::copy_n(h, state, kept + t * state);
         }
     }
 
@@ -136,5 +119,6 @@ LayerPointer<Real> rnn(const RecurrentPart& part) {
 
 template LayerPointer<float> rnn(const RecurrentPart&);
 template LayerPointer<double> rnn(const RecurrentPart&);
+template LayerPointer<Dual<double>> rnn(const RecurrentPart&);
 
 }  // namespace backsweep::cpu

@@ -33,5 +33,6 @@ void rotate(const Rotary& rotary, Turn turn, Index first, Index steps, Index seq
 
 template void rotate(const Rotary&, Turn, Index, Index, Index, Index, Index, Rows<float>);
 template void rotate(const Rotary&, Turn, Index, Index, Index, Index, Index, Rows<double>);
+template void rotate(const Rotary&, Turn, Index, Index, Index, Index, Index, Rows<Dual<double>>);
 
 }  // namespace backsweep::cpu

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "backsweep/nn/dual.hpp"
 #include "nn/rotary.hpp"
 
 namespace backsweep::cpu {

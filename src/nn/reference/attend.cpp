@@ -12,6 +12,8 @@
 namespace backsweep::reference {
 namespace {
 
+using std::exp, std::log;  // Dual has its own
+
 template <class Real>
 bool sees(const Attend<Real>& a, Index i, Index j) {
     if (a.hidden && a.hidden[j]) return false;
@@ -47,9 +49,9 @@ Real softmax(const Attend<Real>& a, Index i, const std::vector<Index>& keys, Row
     for (const Index j : keys) p.push_back(logit(a, i, j, q[i], k[j]));
     const Real max = *std::max_element(p.begin(), p.end());
     Real sum = 0;
-    for (Real& x : p) sum += x = std::exp(x - max);
+    for (Real& x : p) sum += x = exp(x - max);
     for (Real& x : p) x /= sum;
-    return max + std::log(sum);
+    return max + log(sum);
 }
 
 template <class Real>
@@ -134,9 +136,13 @@ void rotate(const Rotary& rotary, Turn turn, Index first, Index steps, Index seq
 template void attend(const Attend<float>&, Rows<const float>, Rows<const float>, Rows<const float>, Rows<float>, float*);
 template void attend(const Attend<double>&, Rows<const double>, Rows<const double>, Rows<const double>, Rows<double>,
                      double*);
+template void attend(const Attend<Dual<double>>&, Rows<const Dual<double>>, Rows<const Dual<double>>,
+                     Rows<const Dual<double>>, Rows<Dual<double>>, Dual<double>*);
 template void attend_reverse(const Attend<float>&, const AttendReverse<float>&);
 template void attend_reverse(const Attend<double>&, const AttendReverse<double>&);
+template void attend_reverse(const Attend<Dual<double>>&, const AttendReverse<Dual<double>>&);
 template void rotate(const Rotary&, Turn, Index, Index, Index, Index, Index, Rows<float>);
 template void rotate(const Rotary&, Turn, Index, Index, Index, Index, Index, Rows<double>);
+template void rotate(const Rotary&, Turn, Index, Index, Index, Index, Index, Rows<Dual<double>>);
 
 }  // namespace backsweep::reference

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "backsweep/nn/dual.hpp"
 #include "nn/rotary.hpp"
 
 namespace backsweep::reference {

@@ -7,6 +7,8 @@
 namespace backsweep::reference {
 namespace {
 
+using std::sqrt;  // Dual has its own
+
 /// As cpu/attention.cpp's, element by element.
 template <class Real>
 struct PlainMath {
@@ -39,7 +41,7 @@ struct PlainMath {
         Real mean = 0, variance = 0;
         for (Index i = 0; i < n; ++i) mean += x[i] / static_cast<Real>(n);
         for (Index i = 0; i < n; ++i) variance += (x[i] - mean) * (x[i] - mean) / static_cast<Real>(n);
-        const Real inverse = Real{1} / std::sqrt(variance + epsilon);
+        const Real inverse = Real{1} / sqrt(variance + epsilon);
         for (Index i = 0; i < n; ++i) x[i] = (x[i] - mean) * inverse;
         return inverse;
     }
@@ -72,5 +74,6 @@ LayerPointer<Real> attention(const AttentionSpec& spec, std::uint32_t stream) {
 
 template LayerPointer<float> attention(const AttentionSpec&, std::uint32_t);
 template LayerPointer<double> attention(const AttentionSpec&, std::uint32_t);
+template LayerPointer<Dual<double>> attention(const AttentionSpec&, std::uint32_t);
 
 }  // namespace backsweep::reference

@@ -15,5 +15,6 @@ Network<Real> build(const ModelSpec& spec) {
 
 template Network<float> build(const ModelSpec&);
 template Network<double> build(const ModelSpec&);
+template Network<Dual<double>> build(const ModelSpec&);
 
 }  // namespace backsweep::reference

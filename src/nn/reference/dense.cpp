@@ -1,4 +1,4 @@
-// Dense by plain loops.  y = W x + b;  dW += dy x', db += dy, dx = W' dy.  Tape: x.
+// Dense by plain loops.  y = W x + b;  dW += dy x', db += dy, dx = W' dy.  No tape.
 // W is the layer's own, b behind it, or the table of an embedding.
 // SPDX-License-Identifier: MIT
 #include "nn/described_layer.hpp"
@@ -14,8 +14,12 @@ public:
 
     std::string tied() const override { return tied_to(spec_); }
 
-    Footprint footprint(Index steps, Index batch) const override {
-        return {spec_.inputs, spec_.outputs, 0, steps * batch * spec_.inputs, 0};
+    Footprint footprint(Index, Index) const override {
+        return {.inputs = spec_.inputs, .outputs = spec_.outputs, .reads_x = true};
+    }
+    Work work(Index steps, Index batch) const override {
+        const double product = 2.0 * static_cast<double>(spec_.inputs * spec_.outputs * steps * batch);
+        return {product, 2.0 * product};
     }
 
     void advance(const Forward<Real>& call) const override {
@@ -31,8 +35,7 @@ public:
     }
 
     void record(const Forward<Real>& call) const override {
-        for (Index k = 0; k < call.at.steps * call.at.batch * spec_.inputs; ++k) call.tape[k] = call.x[k];
-        advance(call);
+        if (call.y) advance(call);
     }
 
     void reverse(const Backward<Real>& call) const override {
@@ -41,7 +44,7 @@ public:
         Real* const dW = own() ? call.gradients : call.tied_gradients;
         Real* const db = own() ? dW + O * I : call.gradients;
         for (Index p = call.at.steps * call.at.batch - 1; p >= 0; --p) {
-            const Real* const x = call.tape + p * I;
+            const Real* const x = call.x + p * I;
             const Real* const dy = call.dy + p * O;
             for (Index o = 0; o < O; ++o) {
                 for (Index i = 0; i < I; ++i) dW[o * I + i] += dy[o] * x[i];
@@ -71,5 +74,6 @@ LayerPointer<Real> dense(const DenseSpec& spec) {
 
 template LayerPointer<float> dense(const DenseSpec&);
 template LayerPointer<double> dense(const DenseSpec&);
+template LayerPointer<Dual<double>> dense(const DenseSpec&);
 
 }  // namespace backsweep::reference

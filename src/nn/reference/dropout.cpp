@@ -20,7 +20,9 @@ public:
     Footprint footprint(Index, Index) const override { return {spec_.features, spec_.features, 0, 0, 0}; }
 
     void advance(const Forward<Real>& call) const override { apply(call.at, call.x, call.y); }
-    void record(const Forward<Real>& call) const override { advance(call); }
+    void record(const Forward<Real>& call) const override {
+        if (call.y) advance(call);
+    }
     void reverse(const Backward<Real>& call) const override {
         if (call.dx) apply(call.at, call.dy, call.dx);
     }
@@ -56,5 +58,6 @@ LayerPointer<Real> dropout(const DropoutSpec& spec, std::uint32_t stream) {
 
 template LayerPointer<float> dropout(const DropoutSpec&, std::uint32_t);
 template LayerPointer<double> dropout(const DropoutSpec&, std::uint32_t);
+template LayerPointer<Dual<double>> dropout(const DropoutSpec&, std::uint32_t);
 
 }  // namespace backsweep::reference

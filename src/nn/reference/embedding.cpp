@@ -30,7 +30,9 @@ public:
             }
     }
 
-    void record(const Forward<Real>& call) const override { advance(call); }
+    void record(const Forward<Real>& call) const override {
+        if (call.y) advance(call);
+    }
 
     void reverse(const Backward<Real>& call) const override {
         for (Index p = call.at.steps * call.at.batch - 1; p >= 0; --p) {
@@ -55,5 +57,6 @@ LayerPointer<Real> embedding(const EmbeddingSpec& spec) {
 
 template LayerPointer<float> embedding(const EmbeddingSpec&);
 template LayerPointer<double> embedding(const EmbeddingSpec&);
+template LayerPointer<Dual<double>> embedding(const EmbeddingSpec&);
 
 }  // namespace backsweep::reference

@@ -1,8 +1,8 @@
 // One layer of a GRU [Cho14] by plain loops, the reset after the recurrent product, row blocks r z n:
 //   s = W x + b_ih, p = U h + b_hh;  r, z = sigmoid(s + p), n = tanh(s + r p);  h' = (1 - z) n + z h
 // Layer norm [Ba16, eqs. (27) to (29)]: s = LN(W x) w_ih + c_ih + b_ih, p = LN(U h) w_hh + c_hh + b_hh, LN being over
-// the sums of r and z together, and over those of n apart. A sequence starts from h = 0, or the parameter h0; a filler
-// holds h and gives y = 0. Tape, a position: x, r z n, p, h before the step, LN(W x), LN(U h), their 1 / deviations.
+// the sums of r and z together, and over those of n apart. A filler holds h and gives y = 0. Tape, a position, whatever
+// `save` says: r z n, p, h before the step, LN(W x), LN(U h), their 1 / deviations.
 // SPDX-License-Identifier: MIT
 #include "nn/described_layer.hpp"
 #include "nn/reference/layers.hpp"
@@ -13,9 +13,11 @@
 namespace backsweep::reference {
 namespace {
 
+using std::exp, std::sqrt, std::tanh;  // Dual has its own
+
 template <class Real>
 Real sigmoid(Real x) {
-    return Real{1} / (Real{1} + std::exp(-x));
+    return Real{1} / (Real{1} + exp(-x));
 }
 
 /// LN of v[0 .. n), in place; returns 1 / deviation.
@@ -24,7 +26,7 @@ Real normalise(Index n, Real* v) {
     Real mean = 0, variance = 0;
     for (Index k = 0; k < n; ++k) mean += v[k] / static_cast<Real>(n);
     for (Index k = 0; k < n; ++k) variance += (v[k] - mean) * (v[k] - mean) / static_cast<Real>(n);
-    const Real inverse = 1 / std::sqrt(variance + static_cast<Real>(1e-5));
+    const Real inverse = 1 / sqrt(variance + static_cast<Real>(1e-5));
     for (Index k = 0; k < n; ++k) v[k] = (v[k] - mean) * inverse;
     return inverse;
 }
@@ -39,10 +41,10 @@ void normalise_reverse(Index n, const Real* normal, Real inverse, Real* d) {
 }
 
 template <class Real>
-class Gru final : public DescribedLayer<Real> {
+class Gru final : public RecurrentLayer<Real> {
 public:
     explicit Gru(const RecurrentPart& part)
-        : DescribedLayer<Real>(part.name(), parameters_of(part)),
+        : RecurrentLayer<Real>(part),
           I(part.inputs()),
           H(part.spec.hidden),
           S(part.spec.hidden / part.spec.heads),
@@ -50,7 +52,9 @@ public:
           norm_(part.spec.layer_norm),
           learned_state_(part.spec.learned_state) {}
 
-    Footprint footprint(Index steps, Index batch) const override { return {I, H, H, steps * batch * taped(), 0}; }
+    Footprint footprint(Index steps, Index batch) const override {
+        return {.inputs = I, .outputs = H, .carry = H, .tape = steps * batch * taped(), .reads_x = true};
+    }
 
     void advance(const Forward<Real>& call) const override { run(call, nullptr); }
     void record(const Forward<Real>& call) const override { run(call, call.tape); }
@@ -63,8 +67,8 @@ public:
         Real *const ds = ds_all.data(), *const dp = dp_all.data();
         for (Index position = call.at.steps * B - 1; position >= 0; --position) {
             const Index step = position / B, sequence = position % B;
-            const Real* const x = call.tape + position * taped();
-            const Real *const r = x + I, *const z = r + H, *const n = z + H;
+            const Real* const x = call.x + position * I;
+            const Real *const r = call.tape + position * taped(), *const z = r + H, *const n = z + H;
             const Real* const p = n + H;
             const Real* const h = p + 3 * H;
             Real* const dh = call.dcarry + sequence * H;
@@ -108,7 +112,7 @@ public:
 
 private:
     /// Numbers on the tape for one position.
-    Index taped() const noexcept { return I + 7 * H + (norm_ ? 6 * H + 4 : 0); }
+    Index taped() const noexcept { return 7 * H + (norm_ ? 6 * H + 4 : 0); }
 
     template <class Number>
     struct Weights {
@@ -137,7 +141,7 @@ private:
             const Real* const x = call.x + position * I;
             Real* const h = call.carry_out + sequence * H;
             if (call.at.filler(step, sequence)) {
-                for (Index k = 0; k < H; ++k) call.y[position * H + k] = 0;
+                for (Index k = 0; call.y && k < H; ++k) call.y[position * H + k] = 0;
                 for (Index k = 0; tape && k < taped(); ++k) *tape++ = 0;
                 continue;
             }
@@ -157,9 +161,8 @@ private:
                 p[k] += w.b_hh[k];
             }
             for (Index k = 0; k < 2 * H; ++k) s[k] = sigmoid(s[k] + p[k]);
-            for (Index k = 0; k < H; ++k) s[2 * H + k] = std::tanh(s[2 * H + k] + s[k] * p[2 * H + k]);
+            for (Index k = 0; k < H; ++k) s[2 * H + k] = tanh(s[2 * H + k] + s[k] * p[2 * H + k]);
             if (tape) {
-                for (Index j = 0; j < I; ++j) *tape++ = x[j];
                 for (const Real gate : s_all) *tape++ = gate;
                 for (const Real sum : p_all) *tape++ = sum;
                 for (Index k = 0; k < H; ++k) *tape++ = h[k];
@@ -168,7 +171,7 @@ private:
             for (Index k = 0; k < H; ++k) {
                 const Real z = s[H + k], n = s[2 * H + k];
                 h[k] = (1 - z) * n + z * h[k];
-                call.y[position * H + k] = h[k];
+                if (call.y) call.y[position * H + k] = h[k];
             }
         }
     }
@@ -207,5 +210,6 @@ LayerPointer<Real> gru(const RecurrentPart& part) {
 
 template LayerPointer<float> gru(const RecurrentPart&);
 template LayerPointer<double> gru(const RecurrentPart&);
+template LayerPointer<Dual<double>> gru(const RecurrentPart&);
 
 }  // namespace backsweep::reference

@@ -11,6 +11,8 @@
 namespace backsweep::reference {
 namespace {
 
+using std::abs, std::exp, std::fmax, std::log, std::log1p;  // Dual has its own
+
 template <class Real>
 class Loss : public DescribedLayer<Real> {
 public:
@@ -87,7 +89,7 @@ class CrossEntropy final : public Loss<Real> {
         for (Index c = 0; c < features_; ++c) total += coefficient(c, target(at, p));
         for (Index k = 0; k < features_; ++k)
             d[static_cast<std::size_t>(k)] =
-                total * std::exp(lp[static_cast<std::size_t>(k)]) - coefficient(k, target(at, p));
+                total * exp(lp[static_cast<std::size_t>(k)]) - coefficient(k, target(at, p));
         return d;
     }
 
@@ -112,11 +114,11 @@ class CrossEntropy final : public Loss<Real> {
 
     std::vector<Real> log_softmax(const Real* x) const {
         Real max = x[0];
-        for (Index c = 1; c < features_; ++c) max = std::fmax(max, x[c]);
+        for (Index c = 1; c < features_; ++c) max = fmax(max, x[c]);
         Real sum = 0;
-        for (Index c = 0; c < features_; ++c) sum += std::exp(x[c] - max);
+        for (Index c = 0; c < features_; ++c) sum += exp(x[c] - max);
         std::vector<Real> lp;
-        for (Index c = 0; c < features_; ++c) lp.push_back(x[c] - max - std::log(sum));
+        for (Index c = 0; c < features_; ++c) lp.push_back(x[c] - max - log(sum));
         return lp;
     }
 };
@@ -164,7 +166,7 @@ class InnerProduct final : public Featurewise<Real> {
 template <class Real>
 class AbsoluteError final : public Featurewise<Real> {
     using Featurewise<Real>::Featurewise;
-    Real loss_of(Index, Real x, Real t) const override { return std::abs(x - t); }
+    Real loss_of(Index, Real x, Real t) const override { return abs(x - t); }
     Real slope_of(Index, Real x, Real t) const override { return x > t ? Real{1} : x < t ? Real{-1} : Real{0}; }
 };
 
@@ -174,11 +176,11 @@ class Huber final : public Featurewise<Real> {
     using Featurewise<Real>::Featurewise;
     Real loss_of(Index, Real x, Real t) const override {
         const Real delta = static_cast<Real>(this->spec_.delta);
-        return std::abs(x - t) <= delta ? (x - t) * (x - t) / 2 : delta * (std::abs(x - t) - delta / 2);
+        return abs(x - t) <= delta ? (x - t) * (x - t) / 2 : delta * (abs(x - t) - delta / 2);
     }
     Real slope_of(Index, Real x, Real t) const override {
         const Real delta = static_cast<Real>(this->spec_.delta);
-        return std::abs(x - t) <= delta ? x - t : x > t ? delta : -delta;
+        return abs(x - t) <= delta ? x - t : x > t ? delta : -delta;
     }
 };
 
@@ -188,11 +190,11 @@ class SmoothL1 final : public Featurewise<Real> {
     using Featurewise<Real>::Featurewise;
     Real loss_of(Index, Real x, Real t) const override {
         const Real beta = static_cast<Real>(this->spec_.beta);
-        return std::abs(x - t) < beta ? (x - t) * (x - t) / (2 * beta) : std::abs(x - t) - beta / 2;
+        return abs(x - t) < beta ? (x - t) * (x - t) / (2 * beta) : abs(x - t) - beta / 2;
     }
     Real slope_of(Index, Real x, Real t) const override {
         const Real beta = static_cast<Real>(this->spec_.beta);
-        if (std::abs(x - t) < beta) return (x - t) / beta;
+        if (abs(x - t) < beta) return (x - t) / beta;
         return x > t ? Real{1} : x < t ? Real{-1} : Real{0};
     }
 };
@@ -210,8 +212,8 @@ class BinaryCrossEntropy final : public Featurewise<Real> {
         return this->spec_.pos_weight.empty() ? Real{1}
                                               : static_cast<Real>(this->spec_.pos_weight[static_cast<std::size_t>(k)]);
     }
-    static Real softplus(Real x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
-    static Real sigmoid(Real x) { return x > 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
+    static Real softplus(Real x) { return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)); }
+    static Real sigmoid(Real x) { return x > 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x)); }
 };
 
 // x = (m, variance), v = max(variance, epsilon):  sum_k (log v_k + (m_k - t_k)^2 / v_k) / 2 (+ log(2 pi) / 2)
@@ -234,8 +236,8 @@ class GaussianNll final : public Loss<Real> {
         Real sum = 0;
         for (Index k = 0; k < n; ++k) {
             const Real d = x[k] - at.values[p * n + k], v = variance(x, k);
-            sum += (std::log(v) + d * d / v) / 2;
-            if (spec_.full) sum += static_cast<Real>(std::log(2 * std::numbers::pi) / 2);
+            sum += (log(v) + d * d / v) / 2;
+            if (spec_.full) sum += static_cast<Real>(log(2 * std::numbers::pi) / 2);
         }
         return sum;
     }
@@ -279,5 +281,6 @@ LayerPointer<Real> loss(const LossSpec& spec, Index features) {
 
 template LayerPointer<float> loss(const LossSpec&, Index);
 template LayerPointer<double> loss(const LossSpec&, Index);
+template LayerPointer<Dual<double>> loss(const LossSpec&, Index);
 
 }  // namespace backsweep::reference

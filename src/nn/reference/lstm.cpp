@@ -2,7 +2,7 @@
 //   z = W x + b_ih + U h + b_hh;  i, f, o = sigmoid(z), g = tanh(z);  c' = f c + i g;  h' = o tanh(c')
 // With projection [Sak14] h' = R (o tanh(c')); with heads a part of z reads its own part of h only; with layer_norm
 // [Ba16, eqs. (20) to (22)] z = LN(W x) + b_ih + LN(U h) + b_hh and h' = o tanh(LN(c')), each LN over all its numbers.
-// Tape, a position: x, i f g o, h, c (both before the step), c'; with layer_norm what its three normalisations made.
+// Tape, a position, whatever `save` says: i f g o, h, c (both before the step), c', what layer_norm's normalisations made.
 // SPDX-License-Identifier: MIT
 #include "nn/described_layer.hpp"
 #include "nn/reference/layers.hpp"
@@ -15,16 +15,18 @@
 namespace backsweep::reference {
 namespace {
 
+using std::exp, std::tanh;  // Dual has its own
+
 template <class Real>
 Real sigmoid(Real x) {
-    return Real{1} / (Real{1} + std::exp(-x));
+    return Real{1} / (Real{1} + exp(-x));
 }
 
 template <class Real>
-class Lstm final : public DescribedLayer<Real> {
+class Lstm final : public RecurrentLayer<Real> {
 public:
     explicit Lstm(const RecurrentPart& part)
-        : DescribedLayer<Real>(part.name(), parameters_of(part)),
+        : RecurrentLayer<Real>(part),
           I(part.inputs()),
           H(part.spec.hidden),
           S(part.spec.state()),
@@ -35,7 +37,7 @@ public:
           learned_(part.spec.learned_state) {}
 
     Footprint footprint(Index steps, Index batch) const override {
-        return {I, S, S + H, steps * batch * Taped(*this).size, 0};
+        return {.inputs = I, .outputs = S, .carry = S + H, .tape = steps * batch * Taped(*this).size, .reads_x = true};
     }
 
     void advance(const Forward<Real>& call) const override { run(call, nullptr); }
@@ -49,7 +51,8 @@ public:
         std::vector<Real> m(H), dm(H), tanh_c(H), dc_own(H), dz(4 * H), dr(4 * H);
         for (Index p = call.at.steps * B; p-- > 0;) {
             const Real* const tape = call.tape + p * at.size;
-            const Real *const x = tape, *const h = tape + at.h, *const c = tape + at.c, *const c_next = tape + at.c_next;
+            const Real *const x = call.x + p * I, *const h = tape + at.h, *const c = tape + at.c;
+            const Real* const c_next = tape + at.c_next;
             const Real *const i = tape + at.gates, *const f = i + H, *const g = f + H, *const o = g + H;
             Real* const dx = call.dx ? call.dx + p * I : nullptr;
             if (dx) std::fill_n(dx, I, Real{0});
@@ -59,7 +62,7 @@ public:
 
             for (Index k = 0; k < S; ++k) dh[k] += call.dy[p * S + k];
             for (Index k = 0; k < H; ++k) {
-                tanh_c[k] = std::tanh(normed_ ? w.gain_c[k] * tape[at.c_hat + k] + w.shift_c[k] : c_next[k]);
+                tanh_c[k] = tanh(normed_ ? w.gain_c[k] * tape[at.c_hat + k] + w.shift_c[k] : c_next[k]);
                 m[k] = o[k] * tanh_c[k];
                 if (!projected_) dm[k] = dh[k];
             }
@@ -113,10 +116,10 @@ public:
     }
 
 private:
-    /// Where the numbers of one position lie on the tape; the first I are x.
+    /// Where the numbers of one position lie on the tape.
     struct Taped {
         explicit Taped(const Lstm& l)
-            : gates(l.I), h(gates + 4 * l.H), c(h + l.S), c_next(c + l.H), x_hat(c_next + l.H), h_hat(x_hat + 4 * l.H),
+            : gates(0), h(gates + 4 * l.H), c(h + l.S), c_next(c + l.H), x_hat(c_next + l.H), h_hat(x_hat + 4 * l.H),
               c_hat(h_hat + 4 * l.H), inverses(c_hat + l.H), size(l.normed_ ? inverses + 3 : x_hat) {}
         Index gates, h, c, c_next, x_hat, h_hat, c_hat, inverses, size;
     };
@@ -150,12 +153,12 @@ private:
         std::vector<Real> scratch(at.size);
         for (Index p = 0; p < call.at.steps * B; ++p) {
             const Real* const x = call.x + p * I;
-            Real* const y = call.y + p * S;
+            Real* const y = call.y ? call.y + p * S : nullptr;
             Real* const h = call.carry_out + (p % B) * S;
             Real* const c = call.carry_out + B * S + (p % B) * H;
             Real* const made = tape ? tape + p * at.size : scratch.data();
             if (call.at.filler(p / B, p % B)) {
-                std::fill_n(y, S, Real{0});
+                if (y) std::fill_n(y, S, Real{0});
                 std::fill_n(made, at.size, Real{0});
                 continue;
             }
@@ -163,12 +166,11 @@ private:
                 for (Index k = 0; k < S; ++k) h[k] = learned_ ? w.h0[k] : 0;
                 for (Index k = 0; k < H; ++k) c[k] = learned_ ? w.c0[k] : 0;
             }
-            std::copy_n(x, I, made);
             std::copy_n(h, S, made + at.h);
             std::copy_n(c, H, made + at.c);
 
-            const std::vector<Real> z = sums(w, at, made);
-            for (Index r = 0; r < 4 * H; ++r) made[at.gates + r] = r / H == 2 ? std::tanh(z[r]) : sigmoid(z[r]);
+            const std::vector<Real> z = sums(w, at, x, made);
+            for (Index r = 0; r < 4 * H; ++r) made[at.gates + r] = r / H == 2 ? tanh(z[r]) : sigmoid(z[r]);
             const Real *const i = made + at.gates, *const f = i + H, *const g = f + H, *const o = g + H;
             std::vector<Real> m(H);
             for (Index k = 0; k < H; ++k) {
@@ -183,18 +185,18 @@ private:
                     m[k] = w.gain_c[k] * m[k] + w.shift_c[k];
                 }
             }
-            for (Index k = 0; k < H; ++k) m[k] = o[k] * std::tanh(m[k]);
+            for (Index k = 0; k < H; ++k) m[k] = o[k] * tanh(m[k]);
             for (Index s = 0; s < S; ++s) {
                 h[s] = projected_ ? 0 : m[s];
                 for (Index k = 0; projected_ && k < H; ++k) h[s] += w.R[s * H + k] * m[k];
-                y[s] = h[s];
             }
+            if (y) std::copy_n(h, S, y);
         }
     }
 
-    /// z of the x and h in `made`, which keeps what the normalisations make.
-    std::vector<Real> sums(const Weights<const Real>& w, const Taped& at, Real* made) const {
-        const Real *const x = made, *const h = made + at.h;
+    /// z of x and the h in `made`, which keeps what the normalisations make.
+    std::vector<Real> sums(const Weights<const Real>& w, const Taped& at, const Real* x, Real* made) const {
+        const Real* const h = made + at.h;
         const Index width = S / heads_;
         std::vector<Real> from_x(4 * H), from_h(4 * H);
         for (Index r = 0; r < 4 * H; ++r) {
@@ -234,5 +236,6 @@ LayerPointer<Real> lstm(const RecurrentPart& part) {
 
 template LayerPointer<float> lstm(const RecurrentPart&);
 template LayerPointer<double> lstm(const RecurrentPart&);
+template LayerPointer<Dual<double>> lstm(const RecurrentPart&);
 
 }  // namespace backsweep::reference

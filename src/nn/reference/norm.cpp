@@ -1,7 +1,7 @@
 // Layer norm [Ba16] and RMS norm [ZS19] by plain loops.  d = x - mean (rms: d = x), s = 1 / sqrt(mean d^2 + epsilon), n
 // = s d
 //   y = n w + b;  dw += dy n, db += dy;  with g = dy w: dx = s (g - mean g - n mean(g n)), of rms without mean g
-// Tape: x.
+// No tape: reverse reads x.
 // SPDX-License-Identifier: MIT
 #include "nn/described_layer.hpp"
 #include "nn/reference/layers.hpp"
@@ -12,13 +12,15 @@
 namespace backsweep::reference {
 namespace {
 
+using std::sqrt;  // Dual has its own
+
 template <class Real>
 class Norm final : public DescribedLayer<Real> {
 public:
     explicit Norm(const NormSpec& spec) : DescribedLayer<Real>(spec.name, parameters_of(spec)), spec_(spec) {}
 
-    Footprint footprint(Index steps, Index batch) const override {
-        return {spec_.features, spec_.features, 0, steps * batch * spec_.features, 0};
+    Footprint footprint(Index, Index) const override {
+        return {.inputs = spec_.features, .outputs = spec_.features, .reads_x = true};
     }
 
     void advance(const Forward<Real>& call) const override {
@@ -35,14 +37,13 @@ public:
     }
 
     void record(const Forward<Real>& call) const override {
-        for (Index k = 0; k < call.at.steps * call.at.batch * spec_.features; ++k) call.tape[k] = call.x[k];
-        advance(call);
+        if (call.y) advance(call);
     }
 
     void reverse(const Backward<Real>& call) const override {
         const Index F = spec_.features;
         for (Index p = call.at.steps * call.at.batch - 1; p >= 0; --p) {
-            const Normal one = normal(call.tape + p * F);
+            const Normal one = normal(call.x + p * F);
             const Real* const dy = call.dy + p * F;
             Real mean_g = 0, mean_gn = 0;
             for (Index k = 0; k < F; ++k) {
@@ -82,7 +83,7 @@ private:
         }
         Real squares = 0;
         for (const Real v : d) squares += v * v;
-        const Real s = 1 / std::sqrt(squares / static_cast<Real>(F) + static_cast<Real>(spec_.epsilon));
+        const Real s = 1 / sqrt(squares / static_cast<Real>(F) + static_cast<Real>(spec_.epsilon));
         for (Real& v : d) v *= s;
         return {d, s};
     }
@@ -99,5 +100,6 @@ LayerPointer<Real> norm(const NormSpec& spec) {
 
 template LayerPointer<float> norm(const NormSpec&);
 template LayerPointer<double> norm(const NormSpec&);
+template LayerPointer<Dual<double>> norm(const NormSpec&);
 
 }  // namespace backsweep::reference

@@ -17,7 +17,8 @@ Real normalise(Index n, Real* x) {
     mean /= static_cast<Real>(n);
     for (Index k = 0; k < n; ++k) variance += (x[k] - mean) * (x[k] - mean);
     variance /= static_cast<Real>(n);
-    const Real inverse = 1 / std::sqrt(variance + static_cast<Real>(1e-5));
+    using std::sqrt;  // Dual has its own
+    const Real inverse = 1 / sqrt(variance + static_cast<Real>(1e-5));
     for (Index k = 0; k < n; ++k) x[k] = (x[k] - mean) * inverse;
     return inverse;
 }

@@ -1,7 +1,7 @@
 // One layer of a plain recurrent network by plain loops, act = tanh or relu (derivative 0 at 0):
 //   h' = act(W x + b_ih + U h + b_hh), U block-diagonal over the heads
 // A sequence starts from h = 0, or the parameter h0; a filler holds h and gives y = 0.
-// Tape, a position: x, h before the step, h'.
+// Tape, a position: h before the step; h' is y.
 // SPDX-License-Identifier: MIT
 #include "nn/described_layer.hpp"
 #include "nn/reference/layers.hpp"
@@ -12,11 +12,13 @@
 namespace backsweep::reference {
 namespace {
 
+using std::tanh;  // Dual has its own
+
 template <class Real>
-class Rnn final : public DescribedLayer<Real> {
+class Rnn final : public RecurrentLayer<Real> {
 public:
     explicit Rnn(const RecurrentPart& part)
-        : DescribedLayer<Real>(part.name(), parameters_of(part)),
+        : RecurrentLayer<Real>(part),
           I(part.inputs()),
           H(part.spec.hidden),
           S(part.spec.hidden / part.spec.heads),
@@ -24,7 +26,9 @@ public:
           bias_(part.spec.bias),
           learned_state_(part.spec.learned_state) {}
 
-    Footprint footprint(Index steps, Index batch) const override { return {I, H, H, steps * batch * taped(), 0}; }
+    Footprint footprint(Index steps, Index batch) const override {
+        return {I, H, H, steps * batch * H, 0, true, true};
+    }
 
     void advance(const Forward<Real>& call) const override { run(call, nullptr); }
     void record(const Forward<Real>& call) const override { run(call, call.tape); }
@@ -35,9 +39,9 @@ public:
         const Weights<Real> d = weights(call.gradients);
         std::vector<Real> dz(static_cast<std::size_t>(H));
         for (Index p = call.at.steps * B - 1; p >= 0; --p) {
-            const Real* const x = call.tape + p * taped();
-            const Real* const h = x + I;
-            const Real* const h_next = h + H;
+            const Real* const x = call.x + p * I;
+            const Real* const h = call.tape + p * H;
+            const Real* const h_next = call.y + p * H;
             Real* const dh = call.dcarry + (p % B) * H;
             if (call.dx)
                 for (Index j = 0; j < I; ++j) call.dx[p * I + j] = 0;
@@ -67,9 +71,6 @@ public:
     }
 
 private:
-    /// Numbers on the tape for one position.
-    Index taped() const noexcept { return I + 2 * H; }
-
     template <class Number>
     struct Weights {
         Number *W, *U, *b_ih, *b_hh, *h0;
@@ -90,7 +91,7 @@ private:
             Real* const h = call.carry_out + (p % B) * H;
             if (call.at.filler(p / B, p % B)) {
                 for (Index k = 0; k < H; ++k) call.y[p * H + k] = 0;
-                for (Index k = 0; tape && k < taped(); ++k) *tape++ = 0;
+                for (Index k = 0; tape && k < H; ++k) *tape++ = 0;
                 continue;
             }
             if (call.at.starts(p / B, p % B))
@@ -101,13 +102,9 @@ private:
                 if (bias_) z += w.b_ih[r];
                 for (Index j = 0; j < S; ++j) z += w.U[r * S + j] * h[r / S * S + j];
                 if (bias_) z += w.b_hh[r];
-                h_next[static_cast<std::size_t>(r)] = relu_ ? (z < 0 ? Real{0} : z) : std::tanh(z);
+                h_next[static_cast<std::size_t>(r)] = relu_ ? (z < 0 ? Real{0} : z) : tanh(z);
             }
-            if (tape) {
-                for (Index j = 0; j < I; ++j) *tape++ = x[j];
-                for (Index k = 0; k < H; ++k) *tape++ = h[k];
-                for (const Real value : h_next) *tape++ = value;
-            }
+            for (Index k = 0; tape && k < H; ++k) *tape++ = h[k];
             for (Index k = 0; k < H; ++k) {
                 h[k] = h_next[static_cast<std::size_t>(k)];
                 call.y[p * H + k] = h[k];
@@ -128,5 +125,6 @@ LayerPointer<Real> rnn(const RecurrentPart& part) {
 
 template LayerPointer<float> rnn(const RecurrentPart&);
 template LayerPointer<double> rnn(const RecurrentPart&);
+template LayerPointer<Dual<double>> rnn(const RecurrentPart&);
 
 }  // namespace backsweep::reference

@@ -1,0 +1,497 @@
+// Actions become calls over values, each assigned once, as compilers see them: saves, loads and stows only say how long a
+// value lives. Calls that nothing needs are left out, and values that do not live together share memory.
+// SPDX-License-Identifier: MIT
+#include "backsweep/nn/depth_program.hpp"
+
+#include "backsweep/base/buffer.hpp"
+#include "backsweep/base/error.hpp"
+#include "backsweep/nn/dual.hpp"
+#include "backsweep/schedule/optimal_chain.hpp"
+#include "backsweep/schedule/periodic.hpp"
+#include "backsweep/schedule/revolve.hpp"
+#include "backsweep/schedule/store_all.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace backsweep {
+
+namespace {
+
+using What = DepthCall::What;
+constexpr int none = -1;
+
+/// What is known of the layers for one size of segment: elements, multiples of 64 bytes.
+struct Layers {
+    std::vector<std::string> names;
+    std::vector<Index> flow;  ///< input of each layer; last, the outputs: a loss gives none
+    std::vector<Index> tape;
+    std::vector<bool> reads_x, reads_y;
+    std::vector<Work> work;
+    std::vector<Checkpoint> checkpoint;
+    std::vector<Tier> place;
+    Index carry_depth = 0;
+
+    Index depth() const { return static_cast<Index>(names.size()); }
+};
+
+struct Value {
+    Index size = 0, born = none, last = none;
+    bool activation = false, stored = false, rests = false;
+    Index layer = 0;  ///< activations: whose input it is
+    Index offset = 0;
+};
+
+struct Op {
+    What what;
+    Index layer;
+    int x = none, y = none, tape = none, dy = none, dx = none;
+    std::int32_t slot = none;
+};
+
+/// A layer's tape, with the values that were its input and output. Not made yet where the layer is always checkpointed.
+struct Taped {
+    int tape = none, x = none, y = none;
+};
+
+class Compiler {
+public:
+    explicit Compiler(const Layers& layers) : layers_(layers), kept_(layers.names.size()) {}
+
+    DepthProgram compile(Schedule& schedule) {
+        at_ = input_ = flow(0);
+        schedule.rewind();
+        for (Action a = schedule.next(); a.verb != Verb::done; a = schedule.next()) play(a);
+        if (turn_ == none) refuse("the schedule has no turn");
+        if (reversed_ != 0) refuse("layers below number " + std::to_string(reversed_) + " are not reversed");
+        const int input_gradient = adjoint_;
+        leave_out();
+        to_store();
+        lifetimes();
+        DepthProgram program;
+        rest(program);
+        share(program, {0, turn_});
+        share(program, {turn_, size()});
+        for (Index i = 0; i < size(); ++i) emit(program, i);
+        program.input = place(input_);
+        program.input_gradient = place(input_gradient);
+        program.output = place(output_);
+        program.output_gradient = place(output_gradient_);
+        program.store_slots = slots_;
+        upward(program);
+        return program;
+    }
+
+private:
+    [[noreturn]] static void refuse(const std::string& why) {
+        throw InvalidArgument("a schedule over the depth: " + why + "; take a closed family that keeps states in RAM or on disk and tapes in RAM");
+    }
+
+    Index size() const { return static_cast<Index>(ops_.size()); }
+    bool forward() const { return turn_ == none; }
+    Value& value(int v) { return values_[static_cast<std::size_t>(v)]; }
+    Checkpoint wish(Index l) const {
+        return l + 1 == layers_.depth() ? Checkpoint::automatic : layers_.checkpoint[static_cast<std::size_t>(l)];
+    }
+
+    int make(Index size) {
+        if (size == 0) return none;
+        values_.push_back({size});
+        return static_cast<int>(values_.size()) - 1;
+    }
+    /// A value for the input of layer l.
+    int flow(Index l) {
+        const int v = make(layers_.flow[static_cast<std::size_t>(l)]);
+        if (v == none) return v;
+        value(v).activation = true;
+        value(v).layer = l;
+        value(v).stored = l < layers_.depth() && layers_.place[static_cast<std::size_t>(l)] == Tier::disk;
+        return v;
+    }
+
+    Taped record(Index l, int x) {
+        const Taped made{make(layers_.tape[static_cast<std::size_t>(l)]), x, flow(l + 1)};
+        ops_.push_back({What::record, l, x, made.y, made.tape});
+        return made;
+    }
+
+    void advance(Index l) {
+        auto& kept = kept_[static_cast<std::size_t>(l)];
+        if (wish(l) == Checkpoint::never) {
+            if (!kept) kept = record(l, at_);
+            at_ = kept->y;
+            return;
+        }
+        const int y = flow(l + 1);
+        ops_.push_back({What::advance, l, at_, y});
+        at_ = y;
+    }
+
+    void record(Index l) {
+        auto& kept = kept_[static_cast<std::size_t>(l)];
+        if (wish(l) == Checkpoint::always) {
+            tape_ = Taped{none, at_, none};
+            advance(l);
+            tape_->y = at_;
+        } else if (wish(l) == Checkpoint::never) {
+            advance(l);
+            tape_ = kept;
+        } else {
+            tape_ = record(l, at_);
+            at_ = tape_->y;
+        }
+    }
+
+    void reverse(Index l) {
+        if (!tape_) refuse("layer " + std::to_string(l) + " is reversed without its tape");
+        Taped t = *tape_;
+        if (wish(l) == Checkpoint::always) t = record(l, t.x);
+        const auto s = static_cast<std::size_t>(l);
+        const int dx = make(layers_.flow[s]);
+        ops_.push_back({What::reverse, l, layers_.reads_x[s] ? t.x : none, layers_.reads_y[s] ? t.y : none, t.tape, adjoint_, dx});
+        adjoint_ = dx;
+        reversed_ = l;
+        tape_.reset();
+    }
+
+    void play(const Action& a) {
+        switch (a.verb) {
+            case Verb::advance:
+                for (Index l = a.steps.first; l < a.steps.last; ++l) advance(l);
+                break;
+            case Verb::record:
+            case Verb::tape: record(a.steps.first); break;
+            case Verb::reverse: reverse(a.steps.first); break;
+            case Verb::save:
+                if (a.to.tier == Tier::disk && at_ != none) value(at_).stored = true;
+                states_[key(a.to)] = at_;
+                break;
+            case Verb::load:
+            case Verb::take: at_ = held(states_, a); break;
+            case Verb::restart: at_ = held(tapes_, a).y; break;
+            case Verb::stow:
+                if (a.to.tier != Tier::ram) refuse("it stows a tape " + to_string(a));
+                if (!tape_) refuse("there is no tape for " + to_string(a));
+                tapes_[key(a.to)] = *tape_;
+                tape_.reset();
+                break;
+            case Verb::fetch: tape_ = held(tapes_, a); break;
+            case Verb::move: states_[key(a.to)] = held(states_, a); break;
+            case Verb::drop:
+                if (a.from.index < 0) tape_.reset();
+                break;
+            case Verb::turn:
+                turn_ = size();
+                if (turn_ == 0 || ops_.back().layer + 1 != layers_.depth() || ops_.back().what != What::record)
+                    refuse("the last layer is not recorded before the turn");
+                output_ = at_;
+                adjoint_ = output_gradient_ = make(layers_.flow.back());
+                break;
+            case Verb::done: break;
+        }
+    }
+    static std::pair<Tier, std::int32_t> key(Slot slot) { return {slot.tier, slot.index}; }
+    template <class Held>
+    static const Held& held(const std::map<std::pair<Tier, std::int32_t>, Held>& slots, const Action& a) {
+        const auto found = slots.find(key(a.from));
+        if (found == slots.end()) refuse("nothing is there for " + to_string(a));
+        return found->second;
+    }
+
+    static std::array<int, 3> read_by(const Op& op) {
+        return op.what == What::reverse ? std::array{op.x, op.y, op.dy} : std::array{op.x, none, none};
+    }
+
+    /// Of the calls behind the turn those that no reverse needs, and outputs that nothing reads.
+    void leave_out() {
+        std::vector<bool> used(values_.size(), false);
+        const auto use = [&](int v) {
+            if (v != none) used[static_cast<std::size_t>(v)] = true;
+        };
+        const auto is_used = [&](int v) { return v != none && used[static_cast<std::size_t>(v)]; };
+        std::vector<Op> needed;
+        for (Index i = size(); i-- > 0;) {
+            Op op = ops_[static_cast<std::size_t>(i)];
+            if (op.what == What::reverse) {
+                use(op.tape);
+            } else {
+                if (i >= turn_ && !is_used(op.tape) && !is_used(op.y)) continue;
+                if (op.what == What::record && i >= turn_ && !is_used(op.y)) op.y = none;
+            }
+            for (const int v : read_by(op)) use(v);
+            needed.push_back(op);
+        }
+        ops_.assign(needed.rbegin(), needed.rend());
+    }
+
+    /// Activations that rest and are to lie in the store: written where they are born, read where they are first wanted.
+    void to_store() {
+        lifetimes();
+        std::vector<int> again(values_.size(), none);
+        std::vector<Op> ops;
+        Index turn = 0;
+        const auto leaves = [&](int v) { return v != none && value(v).rests && value(v).stored; };
+        std::map<int, std::int32_t> slot;
+        const auto write = [&](int v) {
+            if (!leaves(v)) return;
+            slot[v] = slots_++;
+            ops.push_back({What::write, value(v).layer, v, none, none, none, none, slot[v]});
+        };
+        write(input_);
+        for (Index i = 0; i < size(); ++i) {
+            if (i == turn_) turn = static_cast<Index>(ops.size());
+            Op op = ops_[static_cast<std::size_t>(i)];
+            if (i >= turn_)
+                for (int* v : {&op.x, op.what == What::reverse ? &op.y : &op.x}) {
+                    if (!leaves(*v)) continue;
+                    if (again[static_cast<std::size_t>(*v)] == none) {
+                        const int copy = make(value(*v).size);
+                        again[static_cast<std::size_t>(*v)] = copy;
+                        ops.push_back({What::read, value(*v).layer, copy, none, none, none, none, slot.at(*v)});
+                    }
+                    *v = again[static_cast<std::size_t>(*v)];
+                }
+            ops.push_back(op);
+            if (i < turn_) write(op.y);
+        }
+        turn_ = turn;
+        ops_ = std::move(ops);
+    }
+
+    void lifetimes() {
+        for (Value& v : values_) v.born = v.last = none;
+        const auto live = [&](int v, Index i) {
+            if (v == none) return;
+            if (value(v).born == none) value(v).born = i;
+            value(v).last = i;
+        };
+        live(input_, 0);
+        live(output_gradient_, turn_);
+        for (Index i = 0; i < size(); ++i) {
+            const Op& op = ops_[static_cast<std::size_t>(i)];
+            for (const int v : {op.x, op.y, op.tape, op.dy, op.dx}) live(v, i);
+        }
+        for (Value& v : values_) v.rests = v.born != none && v.born < turn_ && v.last >= turn_;
+    }
+
+    void rest(DepthProgram& program) {
+        for (Value& v : values_) {
+            if (!v.rests) continue;
+            v.offset = program.rest;
+            program.rest += v.size;
+        }
+    }
+
+    /// Places in scratch for the values of these ops that do not rest: the largest first, each at the lowest offset that is
+    /// free all its life.
+    void share(DepthProgram& program, Range ops) {
+        std::vector<Value*> waiting, placed;
+        for (Value& v : values_)
+            if (v.born >= ops.first && v.born < ops.last && !v.rests) waiting.push_back(&v);
+        std::stable_sort(waiting.begin(), waiting.end(), [](const Value* a, const Value* b) { return a->size > b->size; });
+        for (Value* v : waiting) {
+            v->offset = 0;
+            for (const Value* other : placed) {  // by offset
+                if (other->last < v->born || other->born > v->last) continue;
+                if (other->offset >= v->offset + v->size) break;
+                v->offset = std::max(v->offset, other->offset + other->size);
+            }
+            placed.insert(std::upper_bound(placed.begin(), placed.end(), v,
+                                           [](const Value* a, const Value* b) { return a->offset < b->offset; }),
+                          v);
+            program.scratch = std::max(program.scratch, v->offset + v->size);
+        }
+    }
+
+    DepthCall::Place place(int v) const {
+        if (v == none) return {};
+        const Value& of = values_[static_cast<std::size_t>(v)];
+        return {of.rests, of.offset, of.size};
+    }
+
+    void emit(DepthProgram& program, Index i) const {
+        const Op& op = ops_[static_cast<std::size_t>(i)];
+        (i < turn_ ? program.record : program.reverse)
+            .push_back({op.what, op.layer, place(op.x), place(op.y), place(op.tape), place(op.dy), place(op.dx), op.slot});
+        if (op.what == What::write || op.what == What::read) return;
+        const Work& work = layers_.work[static_cast<std::size_t>(op.layer)];
+        if (op.what == What::reverse) {
+            program.once.reverse += work.reverse;
+        } else if (i < turn_) {
+            program.once.forward += work.forward;
+        } else {
+            ++program.replays;
+            program.replayed += work.forward;
+        }
+    }
+
+    /// A link without tape: inputs and outputs in two halves of scratch.
+    void upward(DepthProgram& program) const {
+        Index half = 0;
+        for (Index l = 0; l < layers_.carry_depth; l += 2) half = std::max(half, layers_.flow[static_cast<std::size_t>(l)]);
+        const auto at = [&](Index l) {
+            const Index elements = layers_.flow[static_cast<std::size_t>(l)];
+            if (elements > 0) program.scratch = std::max(program.scratch, (l % 2 == 0 ? 0 : half) + elements);
+            return DepthCall::Place{false, l % 2 == 0 ? 0 : half, elements};
+        };
+        if (layers_.carry_depth % 2 == 0) half = std::max(half, layers_.flow[static_cast<std::size_t>(layers_.carry_depth)]);
+        program.advance_input = at(0);
+        program.advance_output = at(layers_.carry_depth);
+        for (Index l = 0; l < layers_.carry_depth; ++l) program.advance.push_back({What::advance, l, at(l), at(l + 1), {}, {}, {}, none});
+    }
+
+    const Layers& layers_;
+    std::vector<Value> values_;
+    std::vector<Op> ops_;
+    std::vector<std::optional<Taped>> kept_;  // of layers that run once
+    std::map<std::pair<Tier, std::int32_t>, int> states_;
+    std::map<std::pair<Tier, std::int32_t>, Taped> tapes_;
+    std::optional<Taped> tape_;  // the working tape
+    int at_ = none, input_ = none, output_ = none, adjoint_ = none, output_gradient_ = none;
+    Index turn_ = none, reversed_ = none;
+    std::int32_t slots_ = 0;
+};
+
+/// Whether `name` is what the pattern says; `*` stands for any characters.
+bool fits(std::string_view pattern, std::string_view name) {
+    if (pattern.empty()) return name.empty();
+    if (pattern.front() != '*') return !name.empty() && pattern.front() == name.front() && fits(pattern.substr(1), name.substr(1));
+    for (std::size_t skipped = 0; skipped <= name.size(); ++skipped)
+        if (fits(pattern.substr(1), name.substr(skipped))) return true;
+    return false;
+}
+bool listed(const std::vector<std::string>& patterns, const std::string& name) {
+    return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) { return fits(pattern, name); });
+}
+Checkpoint wish(const DepthOptions& options, const std::string& name) {
+    if (listed(options.always, name)) return Checkpoint::always;
+    if (listed(options.never, name)) return Checkpoint::never;
+    return options.checkpoint ? options.checkpoint(name) : Checkpoint::automatic;
+}
+
+template <class Real>
+Layers layers_of(const Network<Real>& network, Index steps, Index batch, const DepthOptions& options) {
+    Layers all;
+    for (Index l = 0; l < network.depth(); ++l) {
+        const Layer<Real>& layer = network.layer(l);
+        const Footprint f = layer.footprint(steps, batch);
+        all.names.push_back(layer.name());
+        all.flow.push_back(aligned<Real>(f.inputs * steps * batch));
+        all.tape.push_back(aligned<Real>(f.tape));
+        all.reads_x.push_back(f.reads_x && f.inputs > 0);
+        all.reads_y.push_back(f.reads_y);
+        all.work.push_back(layer.work(steps, batch));
+        all.checkpoint.push_back(wish(options, layer.name()));
+        all.place.push_back(options.place ? options.place(layer.name()) : Tier::ram);
+        if (all.place.back() != Tier::ram && all.place.back() != Tier::disk)
+            throw InvalidArgument("the input of layer '" + layer.name() + "' is to be kept in tier " + to_string(all.place.back()) +
+                                  ", but kept activations lie in ram or on disk");
+    }
+    all.flow.push_back(aligned<Real>(network.outputs() * steps * batch));
+    all.carry_depth = network.carry_depth();
+    return all;
+}
+
+/// The layers as links of a chain, in bytes; what reverse reads beside the tape is in it.
+ChainCosts costs_of(const Layers& layers, std::int64_t element) {
+    ChainCosts costs;
+    for (std::size_t l = 0; l < layers.names.size(); ++l) {
+        costs.forward_time.push_back(layers.work[l].forward);
+        costs.backward_time.push_back(layers.work[l].reverse);
+        costs.state_bytes.push_back(layers.flow[l] * element);
+        costs.tape_bytes.push_back((layers.tape[l] + layers.flow[l + 1]) * element);
+    }
+    costs.state_bytes.push_back(layers.flow.back() * element);
+    return costs;
+}
+
+std::string list(const std::vector<std::string>& names) {
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    return all;
+}
+
+/// Groups of the length that takes the fewest bytes at rest and in scratch together; of equals the shortest.
+DepthProgram grouped(const Layers& layers, Index period) {
+    if (period > 0) return Compiler(layers).compile(*periodic(layers.depth(), period));
+    std::optional<DepthProgram> best;
+    for (Index length = 1; length <= layers.depth(); ++length) {
+        if (length > 1 && (layers.depth() + length - 1) / length == (layers.depth() + length - 2) / (length - 1)) continue;
+        DepthProgram program = Compiler(layers).compile(*periodic(layers.depth(), length));
+        if (!best || program.rest + program.scratch < best->rest + best->scratch) best = std::move(program);
+    }
+    return *best;
+}
+
+}  // namespace
+
+std::string DepthOptions::problem(const std::vector<std::string>& layers) const {
+    const auto depth = static_cast<Index>(layers.size());
+    const auto unused = [&](const char* option, bool given, Family of) {
+        return given && family != of ? std::string(option) + " has no effect on this way to keep layers; leave it out" : std::string{};
+    };
+    if (period < 0 || period > depth)
+        return "depth.period wants layers of a group, 1 to " + std::to_string(depth) + ", or 0 for the best, got " + std::to_string(period);
+    if (slots < 0) return "depth.slots wants 0 or more kept inputs, got " + std::to_string(slots);
+    if (budget < 0) return "depth.budget wants bytes, got " + std::to_string(budget);
+    if (family == Family::optimal && budget == 0) return "depth.budget wants the bytes that inputs, tapes and adjoints of a link may take at once";
+    for (const std::string& why : {unused("depth.period", period != 0, Family::sqrt), unused("depth.slots", slots != 0, Family::slots),
+                                   unused("depth.budget", budget != 0, Family::optimal)})
+        if (!why.empty()) return why;
+    for (const auto& [option, patterns] : {std::pair{"always", &always}, std::pair{"never", &never}})
+        for (const std::string& pattern : *patterns)
+            if (std::none_of(layers.begin(), layers.end(), [&](const std::string& name) { return fits(pattern, name); }))
+                return std::string("depth.") + option + " names '" + pattern + "', which no layer is called; there are: " + list(layers);
+    for (const std::string& name : layers)
+        if (listed(always, name) && listed(never, name))
+            return "layer '" + name + "' is on the lists depth.always and depth.never; take it off one of them";
+    return {};
+}
+
+template <class Real>
+std::vector<std::string> layer_names(const Network<Real>& network) {
+    std::vector<std::string> names;
+    for (Index l = 0; l < network.depth(); ++l) names.push_back(network.layer(l).name());
+    return names;
+}
+
+template <class Real>
+DepthProgram depth_program(const Network<Real>& network, Index steps, Index batch, const DepthOptions& options) {
+    const std::string problem = options.problem(layer_names(network));
+    if (!problem.empty()) throw InvalidArgument(problem);
+    const Layers layers = layers_of(network, steps, batch, options);
+    switch (options.family) {
+        case DepthOptions::Family::store_all: break;
+        case DepthOptions::Family::sqrt: return grouped(layers, options.period);
+        case DepthOptions::Family::slots:
+            return Compiler(layers).compile(*revolve(network.depth(), std::min(options.slots, network.depth()) + 1));
+        case DepthOptions::Family::optimal: {
+            ChainOptions chain;
+            chain.chain = costs_of(layers, sizeof(Real));
+            chain.budget = options.budget;
+            return Compiler(layers).compile(*optimal_chain(chain));
+        }
+    }
+    return Compiler(layers).compile(*store_all(network.depth()));
+}
+
+template <class Real>
+DepthProgram depth_program(const Network<Real>& network, Index steps, Index batch, Schedule& schedule, const DepthOptions& options) {
+    const Layers layers = layers_of(network, steps, batch, options);
+    return Compiler(layers).compile(schedule);
+}
+
+#define BACKSWEEP_INSTANTIATE(Real)                                                               \
+    template std::vector<std::string> layer_names(const Network<Real>&);                          \
+    template DepthProgram depth_program(const Network<Real>&, Index, Index, const DepthOptions&); \
+    template DepthProgram depth_program(const Network<Real>&, Index, Index, Schedule&, const DepthOptions&);
+BACKSWEEP_INSTANTIATE(float)
+BACKSWEEP_INSTANTIATE(double)
+BACKSWEEP_INSTANTIATE(Dual<double>)
+#undef BACKSWEEP_INSTANTIATE
+
+}  // namespace backsweep

@@ -1,0 +1,147 @@
+// Layers one after the other inside one layer: what composites of them are made of.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backsweep/base/buffer.hpp"
+#include "nn/catalogue.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace backsweep {
+
+/// Carry, memories and parameters are those of the layers, one behind the other. The tape is, layer by layer, its own, then
+/// its output where its own reverse or the next layer's reads that. Workspace: two buffers for what flows from layer to
+/// layer, then the layers' own.
+template <class Real>
+class Sequence {
+public:
+    explicit Sequence(std::vector<LayerPointer<Real>> layers) : layers_(std::move(layers)) {
+        for (const auto& layer : layers_) {
+            offsets_.push_back(parameters_);
+            firsts_.push_back(static_cast<Index>(memories_.size()));
+            for (const MemoryShape& memory : layer->memories()) memories_.push_back(memory);
+            for (const ParameterShape& shape : layer->parameters()) parameters_ += shape.size();
+        }
+    }
+
+    std::vector<ParameterShape> parameters() const {
+        std::vector<ParameterShape> all;
+        for (const auto& layer : layers_)
+            for (ParameterShape& shape : layer->parameters()) all.push_back(std::move(shape));
+        return all;
+    }
+    const std::vector<MemoryShape>& memories() const noexcept { return memories_; }
+
+    /// reads_x as the first layer says; the last one's output is in the tape, where its reverse reads that.
+    Footprint footprint(Index steps, Index batch) const {
+        Footprint all;
+        Index own = 0;
+        for (std::size_t l = 0; l < layers_.size(); ++l) {
+            const Footprint each = at(l, steps, batch);
+            if (l == 0) all.inputs = each.inputs, all.reads_x = each.reads_x;
+            all.outputs = each.outputs;
+            all.carry += each.carry;
+            all.tape += each.tape + kept(l, each, steps, batch);
+            own = std::max(own, each.workspace);
+        }
+        all.workspace = 2 * flow(steps, batch) + own;
+        return all;
+    }
+
+    Work work(Index steps, Index batch) const {
+        Work all;
+        for (const auto& layer : layers_) {
+            const Work each = layer->work(steps, batch);
+            all.forward += each.forward;
+            all.reverse += each.reverse;
+        }
+        return all;
+    }
+
+    /// By record of every layer where call.tape is not null, else by advance. Answers where the last output is: call.y, or in
+    /// the tape; null where it is not wanted.
+    const Real* run(const Forward<Real>& call, bool record) const {
+        const Segment<Real>& segment = call.at;
+        const Index width = flow(segment.steps, segment.batch);
+        Real* here = call.workspace;
+        Real* other = here + width;
+        const Real* x = call.x;
+        Real* tape = call.tape;
+        Index carry = 0;
+        for (std::size_t l = 0; l < layers_.size(); ++l) {
+            const Footprint each = at(l, segment.steps, segment.batch);
+            const Index stays = record ? kept(l, each, segment.steps, segment.batch) : 0;
+            Real* const y = stays > 0 ? tape + each.tape : l + 1 < layers_.size() ? here : call.y;
+            const Forward<Real> own{segment, call.parameters + offsets_[l], x, y, call.carry_in + carry * segment.batch,
+                                    call.carry_out + carry * segment.batch, record ? tape : nullptr, call.workspace + 2 * width, nullptr,
+                                    from(call.memory, l)};
+            if (record)
+                layers_[l]->record(own);
+            else
+                layers_[l]->advance(own);
+            if (record) tape += each.tape + stays;
+            carry += each.carry;
+            x = y;
+            std::swap(here, other);
+        }
+        return x;
+    }
+
+    void reverse(const Backward<Real>& call) const {
+        const Segment<Real>& segment = call.at;
+        const Index steps = segment.steps, batch = segment.batch, width = flow(steps, batch);
+        const Footprint all = footprint(steps, batch);
+        Real* here = call.workspace;
+        Real* other = here + width;
+        const Real* dy = call.dy;
+        const Real* tape = call.tape + all.tape;
+        Index carry = all.carry;
+        for (std::size_t l = layers_.size(); l-- > 0;) {
+            const Footprint each = at(l, steps, batch);
+            const Index stays = kept(l, each, steps, batch);
+            tape -= each.tape + stays;
+            carry -= each.carry;
+            Real* const dx = l > 0 ? here : call.dx;
+            const Real* const x = l == 0 ? call.x : tape - each.inputs * steps * batch;
+            layers_[l]->reverse({segment, call.parameters + offsets_[l], call.gradients + offsets_[l], tape, call.carry_in + carry * batch,
+                                 dy, dx, call.dcarry + carry * batch, call.workspace + 2 * width, nullptr, nullptr,
+                                 from(call.memory, l), from(call.dmemory, l), each.reads_x ? x : nullptr,
+                                 each.reads_y ? tape + each.tape : nullptr});
+            dy = dx;
+            std::swap(here, other);
+        }
+    }
+
+private:
+    Footprint at(std::size_t l, Index steps, Index batch) const { return layers_[l]->footprint(steps, batch); }
+
+    /// Elements of layer l's output on the tape.
+    Index kept(std::size_t l, const Footprint& own, Index steps, Index batch) const {
+        const bool next = l + 1 < layers_.size() && at(l + 1, steps, batch).reads_x;
+        return own.reads_y || next ? own.outputs * steps * batch : 0;
+    }
+
+    /// Elements of the widest that flows between two layers.
+    Index flow(Index steps, Index batch) const {
+        Index widest = 0;
+        for (std::size_t l = 0; l + 1 < layers_.size(); ++l) widest = std::max(widest, at(l, steps, batch).outputs);
+        return aligned<Real>(widest * steps * batch);
+    }
+
+    /// The memories, or their adjoints, of layer l on.
+    template <class T>
+    T* from(T* memories, std::size_t l) const {
+        return memories ? memories + firsts_[l] : nullptr;
+    }
+
+    std::vector<LayerPointer<Real>> layers_;
+    std::vector<Index> offsets_;  // of each layer's parameters
+    std::vector<MemoryShape> memories_;
+    std::vector<Index> firsts_;  // of each layer's memories
+    Index parameters_ = 0;
+};
+
+}  // namespace backsweep

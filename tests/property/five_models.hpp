@@ -1,0 +1,56 @@
+// The five models on which laws of whole networks are tested: small, with every kind of cell and memory.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "backsweep/nn/models.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace backsweep::test {
+
+struct NamedModel {
+    std::string name;
+    ModelSpec spec;
+    bool marked = false;  ///< to be shown sequences of unequal length
+};
+
+/// Of tokens below 9 and classes below 11.
+inline std::vector<NamedModel> five_models() {
+    using Cell = RecurrentSpec::Cell;
+    ModelEnds ends;
+    ends.vocabulary = 9;
+    ends.outputs = 11;
+    const auto cells = [&](RecurrentSpec rnn, double dropout) {
+        RecurrentModel m;
+        m.ends = ends;
+        m.ends.output_dropout = dropout;
+        m.embedding = 5;
+        m.rnn = std::move(rnn);
+        m.rnn.hidden = 7;
+        m.rnn.layers = 3;
+        m.rnn.dropout = dropout;
+        return recurrent_model(m);
+    };
+    ShaRnn sha;
+    sha.ends = ends;
+    sha.features = 6;
+    sha.layers = 2;
+    sha.memory = 5;
+    sha.dropout = 0.1;
+    sha.attention_dropout = 0.2;
+    TransformerXl xl;
+    xl.ends = ends;
+    xl.features = 6;
+    xl.layers = 2;
+    xl.heads = 2;
+    xl.memory = 4;
+    return {{"lstm", cells({.cell = Cell::lstm}, 0.0)},
+            {"gru, unequal lengths", cells({.cell = Cell::gru}, 0.0), true},
+            {"lstm with layer norm and dropout", cells({.layer_norm = true}, 0.3)},
+            {"sha_rnn", sha_rnn(sha)},
+            {"transformer_xl", transformer_xl(xl)}};
+}
+
+}  // namespace backsweep::test

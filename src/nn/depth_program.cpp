@@ -37,12 +37,16 @@ struct Layers {
     Index carry_depth = 0;
 
     Index depth() const { return static_cast<Index>(names.size()); }
+    /// The last link is a loss with the layer below it, for it is never run but to be recorded.
+    Index links() const { return flow.back() == 0 && depth() > 1 ? depth() - 1 : depth(); }
+    Range of(Index link) const { return {link, link + 1 == links() ? depth() : link + 1}; }
 };
 
 struct Value {
     Index size = 0, born = none, last = none;
-    bool activation = false, stored = false, rests = false;
-    Index layer = 0;  ///< activations: whose input it is
+    bool stored = false;  ///< an activation that lies in the store while it rests
+    bool rests = false;   ///< in the block of the link
+    Index layer = 0;      ///< activations: whose input it is
     Index offset = 0;
 };
 
@@ -55,6 +59,7 @@ struct Op {
 
 /// A layer's tape, with the values that were its input and output. Not made yet where the layer is always checkpointed.
 struct Taped {
+    Index layer = 0;
     int tape = none, x = none, y = none;
 };
 
@@ -92,7 +97,6 @@ private:
     }
 
     Index size() const { return static_cast<Index>(ops_.size()); }
-    bool forward() const { return turn_ == none; }
     Value& value(int v) { return values_[static_cast<std::size_t>(v)]; }
     Checkpoint wish(Index l) const {
         return l + 1 == layers_.depth() ? Checkpoint::automatic : layers_.checkpoint[static_cast<std::size_t>(l)];
@@ -107,14 +111,13 @@ private:
     int flow(Index l) {
         const int v = make(layers_.flow[static_cast<std::size_t>(l)]);
         if (v == none) return v;
-        value(v).activation = true;
         value(v).layer = l;
         value(v).stored = l < layers_.depth() && layers_.place[static_cast<std::size_t>(l)] == Tier::disk;
         return v;
     }
 
-    Taped record(Index l, int x) {
-        const Taped made{make(layers_.tape[static_cast<std::size_t>(l)]), x, flow(l + 1)};
+    Taped make_tape(Index l, int x) {
+        const Taped made{l, make(layers_.tape[static_cast<std::size_t>(l)]), x, flow(l + 1)};
         ops_.push_back({What::record, l, x, made.y, made.tape});
         return made;
     }
@@ -122,7 +125,7 @@ private:
     void advance(Index l) {
         auto& kept = kept_[static_cast<std::size_t>(l)];
         if (wish(l) == Checkpoint::never) {
-            if (!kept) kept = record(l, at_);
+            if (!kept) kept = make_tape(l, at_);
             at_ = kept->y;
             return;
         }
@@ -132,57 +135,63 @@ private:
     }
 
     void record(Index l) {
-        auto& kept = kept_[static_cast<std::size_t>(l)];
         if (wish(l) == Checkpoint::always) {
-            tape_ = Taped{none, at_, none};
+            Taped later{l, none, at_, none};
             advance(l);
-            tape_->y = at_;
+            later.y = at_;
+            tape_.push_back(later);
         } else if (wish(l) == Checkpoint::never) {
             advance(l);
-            tape_ = kept;
+            tape_.push_back(*kept_[static_cast<std::size_t>(l)]);
         } else {
-            tape_ = record(l, at_);
-            at_ = tape_->y;
+            tape_.push_back(make_tape(l, at_));
+            at_ = tape_.back().y;
         }
     }
 
-    void reverse(Index l) {
-        if (!tape_) refuse("layer " + std::to_string(l) + " is reversed without its tape");
-        Taped t = *tape_;
-        if (wish(l) == Checkpoint::always) t = record(l, t.x);
+    void reverse() {
+        Taped t = tape_.back();
+        tape_.pop_back();
+        const Index l = t.layer;
+        if (wish(l) == Checkpoint::always) t = make_tape(l, t.x);
         const auto s = static_cast<std::size_t>(l);
         const int dx = make(layers_.flow[s]);
         ops_.push_back({What::reverse, l, layers_.reads_x[s] ? t.x : none, layers_.reads_y[s] ? t.y : none, t.tape, adjoint_, dx});
         adjoint_ = dx;
         reversed_ = l;
-        tape_.reset();
     }
 
     void play(const Action& a) {
         switch (a.verb) {
             case Verb::advance:
-                for (Index l = a.steps.first; l < a.steps.last; ++l) advance(l);
+                for (Index link = a.steps.first; link < a.steps.last; ++link)
+                    for (Index l = link; l < layers_.of(link).last; ++l) advance(l);
                 break;
             case Verb::record:
-            case Verb::tape: record(a.steps.first); break;
-            case Verb::reverse: reverse(a.steps.first); break;
+            case Verb::tape:
+                tape_.clear();
+                for (Index l = a.steps.first; l < layers_.of(a.steps.first).last; ++l) record(l);
+                break;
+            case Verb::reverse:
+                if (tape_.empty() || tape_.front().layer != a.steps.first) refuse("there is no tape for " + to_string(a));
+                while (!tape_.empty()) reverse();
+                break;
             case Verb::save:
                 if (a.to.tier == Tier::disk && at_ != none) value(at_).stored = true;
                 states_[key(a.to)] = at_;
                 break;
             case Verb::load:
             case Verb::take: at_ = held(states_, a); break;
-            case Verb::restart: at_ = held(tapes_, a).y; break;
+            case Verb::restart: at_ = held(tapes_, a).back().y; break;
             case Verb::stow:
                 if (a.to.tier != Tier::ram) refuse("it stows a tape " + to_string(a));
-                if (!tape_) refuse("there is no tape for " + to_string(a));
-                tapes_[key(a.to)] = *tape_;
-                tape_.reset();
+                if (tape_.empty()) refuse("there is no tape for " + to_string(a));
+                tapes_[key(a.to)] = std::exchange(tape_, {});
                 break;
             case Verb::fetch: tape_ = held(tapes_, a); break;
             case Verb::move: states_[key(a.to)] = held(states_, a); break;
             case Verb::drop:
-                if (a.from.index < 0) tape_.reset();
+                if (a.from.index < 0) tape_.clear();
                 break;
             case Verb::turn:
                 turn_ = size();
@@ -286,24 +295,40 @@ private:
         }
     }
 
-    /// Places in scratch for the values of these ops that do not rest: the largest first, each at the lowest offset that is
-    /// free all its life.
+    /// Values that have their places, by offset.
+    using Placed = std::vector<const Value*>;
+    static void put(const Value& v, Placed& placed) {
+        const auto after = [](const Value* a, const Value* b) { return a->offset < b->offset; };
+        placed.insert(std::upper_bound(placed.begin(), placed.end(), &v, after), &v);
+    }
+    /// The lowest offset that is free all the value's life.
+    static Index free_offset(const Value& v, const Placed& placed) {
+        Index offset = 0;
+        for (const Value* other : placed) {
+            if (other->last < v.born || other->born > v.last) continue;
+            if (other->offset >= offset + v.size) break;
+            offset = std::max(offset, other->offset + other->size);
+        }
+        return offset;
+    }
+
+    /// Places for the values of these ops that do not rest, the largest first: behind the turn where the block of the link
+    /// has become free, else in scratch.
     void share(DepthProgram& program, Range ops) {
-        std::vector<Value*> waiting, placed;
+        std::vector<Value*> waiting;
+        Placed in_block, in_scratch;
         for (Value& v : values_)
-            if (v.born >= ops.first && v.born < ops.last && !v.rests) waiting.push_back(&v);
+            if (v.rests)
+                put(v, in_block);
+            else if (v.born >= ops.first && v.born < ops.last)
+                waiting.push_back(&v);
         std::stable_sort(waiting.begin(), waiting.end(), [](const Value* a, const Value* b) { return a->size > b->size; });
         for (Value* v : waiting) {
-            v->offset = 0;
-            for (const Value* other : placed) {  // by offset
-                if (other->last < v->born || other->born > v->last) continue;
-                if (other->offset >= v->offset + v->size) break;
-                v->offset = std::max(v->offset, other->offset + other->size);
-            }
-            placed.insert(std::upper_bound(placed.begin(), placed.end(), v,
-                                           [](const Value* a, const Value* b) { return a->offset < b->offset; }),
-                          v);
-            program.scratch = std::max(program.scratch, v->offset + v->size);
+            v->offset = free_offset(*v, in_block);
+            v->rests = ops.first >= turn_ && v->offset + v->size <= program.rest;
+            if (!v->rests) v->offset = free_offset(*v, in_scratch);
+            put(*v, v->rests ? in_block : in_scratch);
+            if (!v->rests) program.scratch = std::max(program.scratch, v->offset + v->size);
         }
     }
 
@@ -349,8 +374,8 @@ private:
     std::vector<Op> ops_;
     std::vector<std::optional<Taped>> kept_;  // of layers that run once
     std::map<std::pair<Tier, std::int32_t>, int> states_;
-    std::map<std::pair<Tier, std::int32_t>, Taped> tapes_;
-    std::optional<Taped> tape_;  // the working tape
+    std::map<std::pair<Tier, std::int32_t>, std::vector<Taped>> tapes_;  // of the layers of a link
+    std::vector<Taped> tape_;                                            // the working tape
     int at_ = none, input_ = none, output_ = none, adjoint_ = none, output_gradient_ = none;
     Index turn_ = none, reversed_ = none;
     std::int32_t slots_ = 0;
@@ -399,11 +424,19 @@ Layers layers_of(const Network<Real>& network, Index steps, Index batch, const D
 /// The layers as links of a chain, in bytes; what reverse reads beside the tape is in it.
 ChainCosts costs_of(const Layers& layers, std::int64_t element) {
     ChainCosts costs;
-    for (std::size_t l = 0; l < layers.names.size(); ++l) {
-        costs.forward_time.push_back(layers.work[l].forward);
-        costs.backward_time.push_back(layers.work[l].reverse);
-        costs.state_bytes.push_back(layers.flow[l] * element);
-        costs.tape_bytes.push_back((layers.tape[l] + layers.flow[l + 1]) * element);
+    for (Index link = 0; link < layers.links(); ++link) {
+        Work work;
+        Index tape = 0;
+        for (Index l = link; l < layers.of(link).last; ++l) {
+            const auto s = static_cast<std::size_t>(l);
+            work.forward += layers.work[s].forward;
+            work.reverse += layers.work[s].reverse;
+            tape += layers.tape[s] + layers.flow[s + 1];
+        }
+        costs.forward_time.push_back(work.forward);
+        costs.backward_time.push_back(work.reverse);
+        costs.state_bytes.push_back(layers.flow[static_cast<std::size_t>(link)] * element);
+        costs.tape_bytes.push_back(tape * element);
     }
     costs.state_bytes.push_back(layers.flow.back() * element);
     return costs;
@@ -417,11 +450,12 @@ std::string list(const std::vector<std::string>& names) {
 
 /// Groups of the length that takes the fewest bytes at rest and in scratch together; of equals the shortest.
 DepthProgram grouped(const Layers& layers, Index period) {
-    if (period > 0) return Compiler(layers).compile(*periodic(layers.depth(), period));
+    const Index links = layers.links();
+    if (period > 0) return Compiler(layers).compile(*periodic(links, period));
     std::optional<DepthProgram> best;
-    for (Index length = 1; length <= layers.depth(); ++length) {
-        if (length > 1 && (layers.depth() + length - 1) / length == (layers.depth() + length - 2) / (length - 1)) continue;
-        DepthProgram program = Compiler(layers).compile(*periodic(layers.depth(), length));
+    for (Index length = 1; length <= links; ++length) {
+        if (length > 1 && (links + length - 1) / length == (links + length - 2) / (length - 1)) continue;
+        DepthProgram program = Compiler(layers).compile(*periodic(links, length));
         if (!best || program.rest + program.scratch < best->rest + best->scratch) best = std::move(program);
     }
     return *best;
@@ -430,12 +464,12 @@ DepthProgram grouped(const Layers& layers, Index period) {
 }  // namespace
 
 std::string DepthOptions::problem(const std::vector<std::string>& layers) const {
-    const auto depth = static_cast<Index>(layers.size());
+    const Index links = std::max<Index>(1, static_cast<Index>(layers.size()) - 1);
     const auto unused = [&](const char* option, bool given, Family of) {
         return given && family != of ? std::string(option) + " has no effect on this way to keep layers; leave it out" : std::string{};
     };
-    if (period < 0 || period > depth)
-        return "depth.period wants layers of a group, 1 to " + std::to_string(depth) + ", or 0 for the best, got " + std::to_string(period);
+    if (period < 0 || period > links)
+        return "depth.period wants layers of a group, 1 to " + std::to_string(links) + ", or 0 for the best, got " + std::to_string(period);
     if (slots < 0) return "depth.slots wants 0 or more kept inputs, got " + std::to_string(slots);
     if (budget < 0) return "depth.budget wants bytes, got " + std::to_string(budget);
     if (family == Family::optimal && budget == 0) return "depth.budget wants the bytes that inputs, tapes and adjoints of a link may take at once";
@@ -468,7 +502,7 @@ DepthProgram depth_program(const Network<Real>& network, Index steps, Index batc
         case DepthOptions::Family::store_all: break;
         case DepthOptions::Family::sqrt: return grouped(layers, options.period);
         case DepthOptions::Family::slots:
-            return Compiler(layers).compile(*revolve(network.depth(), std::min(options.slots, network.depth()) + 1));
+            return Compiler(layers).compile(*revolve(layers.links(), std::min(options.slots, layers.links()) + 1));
         case DepthOptions::Family::optimal: {
             ChainOptions chain;
             chain.chain = costs_of(layers, sizeof(Real));
@@ -476,7 +510,7 @@ DepthProgram depth_program(const Network<Real>& network, Index steps, Index batc
             return Compiler(layers).compile(*optimal_chain(chain));
         }
     }
-    return Compiler(layers).compile(*store_all(network.depth()));
+    return Compiler(layers).compile(*store_all(layers.links()));
 }
 
 template <class Real>

@@ -94,13 +94,13 @@ void TimeChain<Real>::empty_store() noexcept {
 
 template <class Real>
 void TimeChain<Real>::compile(Index steps) {
-    if (compiled_ != steps) {
+    if (steps > compiled_) {  // else the program for longer links serves, and none takes more than was predicted
         program_ = depth_program(*network_, steps, batch_, depth_);
-        full_ = footprints(*network_, steps, batch_);
         compiled_ = steps;
     }
     if (program_.store_slots > 0 && !store_)
         throw InvalidArgument("kept activations are to lie on disk, but this chain has no store; call use(store)");
+    full_ = footprints(*network_, steps, batch_);
     last_ = footprints(*network_, steps_ - (*length() - 1) * chunk_, batch_);
     scratch_.reserve(program_.scratch);
     workspace_.reserve(workspace(*network_, steps, batch_));
@@ -297,9 +297,7 @@ void TimeChain<Real>::output(Index link, const Real* y) const {
 
 template <class Real>
 void TimeChain<Real>::run(const std::vector<DepthCall>& calls, const DepthFrame<Real>& frame, Index link, Real* rest) {
-    const auto at = [&](const DepthCall::Place& p) {
-        return p.size == 0 ? nullptr : (p.rests ? rest : scratch_.data()) + p.offset;
-    };
+    const auto at = [&](const DepthCall::Place& p) { return array(p, rest); };
     for (const DepthCall& c : calls) {
         const Index l = c.layer;
         const auto slot = static_cast<std::int32_t>(link * program_.store_slots) + c.slot;
@@ -375,9 +373,9 @@ Index TimeChain<Real>::advance(Range r, State& x) {
     for (Index link = r.first; link < r.last; ++link) {
         const DepthFrame<Real> f = frame(link, x.carry.data(), memories_.scratch());
         memories_.load(x.carry.data());
-        input(link, scratch_.data() + program_.advance_input.offset);
+        input(link, array(program_.advance_input, nullptr));
         run(program_.advance, f, link, nullptr);
-        output(link, scratch_.data() + program_.advance_output.offset);
+        output(link, array(program_.advance_output, nullptr));
         memories_.keep(f.at.steps, carry_.data());
         x.carry.swap(carry_);
     }
@@ -391,9 +389,9 @@ Index TimeChain<Real>::record(Range r, State& x, Tape& tape) {
     std::copy_n(x.carry.begin(), network_->carry() * batch_, tape.values.begin());
     const DepthFrame<Real> f = frame(r.first, tape.values.data(), area_of(tape));
     memories_.load(x.carry.data());
-    input(r.first, (program_.input.rests ? rest_of(tape) : scratch_.data()) + program_.input.offset);
+    input(r.first, array(program_.input, rest_of(tape)));
     run(program_.record, f, r.first, rest_of(tape));
-    output(r.first, (program_.output.rests ? rest_of(tape) : scratch_.data()) + program_.output.offset);
+    output(r.first, array(program_.output, rest_of(tape)));
     if (!std::isfinite(log_[r.first])) not_finite(r.first, tape);
     memories_.keep(f.at.steps, carry_.data());
     x.carry.swap(carry_);
@@ -466,7 +464,7 @@ void TimeChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
         if (!window_.output_gradient)
             throw InvalidArgument("reverse of a part of a network reads the adjoint of its outputs, but none was given; call pull()");
         std::copy_n(window_.output_gradient + r.first * chunk_ * row, f.at.steps * row,
-                    scratch_.data() + program_.output_gradient.offset);
+                    array(program_.output_gradient, rest_of(tape)));
     }
     run(program_.reverse, f, r.first, rest_of(tape));
     memories_.collect(a.carry.data());
@@ -476,7 +474,7 @@ void TimeChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
     }
     if (window_.input_gradient) {
         const Index width = network_->inputs();
-        std::copy_n(scratch_.data() + program_.input_gradient.offset, f.at.steps * batch_ * width,
+        std::copy_n(array(program_.input_gradient, rest_of(tape)), f.at.steps * batch_ * width,
                     window_.input_gradient + r.first * chunk_ * batch_ * width);
     }
 }

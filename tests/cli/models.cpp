@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(depth_keys_that_cannot_be_used_are_named) {
     refused("budget = 4096\n", {"'depth.budget' has no effect"});
     refused("family = \"optimal\"\n", {"depth.budget"});
     refused("family = \"optimal\"\nbudget = 64\n", {"64"});
-    refused("family = \"sqrt\"\nperiod = 99\n", {"depth.period wants layers of a group, 1 to 5"});
+    refused("family = \"sqrt\"\nperiod = 99\n", {"depth.period wants layers of a group, 1 to 4"});
     refused("always = \"rnm*\"\n", {"depth.always names 'rnm*', which no layer is called", "rnn, layer 1"});
     refused("always = \"rnn*\"\nnever = \"*1\"\n", {"layer 'rnn, layer 1' is on the lists"});
 }

@@ -24,7 +24,7 @@ enum class Checkpoint {
 struct DepthOptions {
     /// store_all: every tape. sqrt: inputs of groups of equal length, and the tapes of the last [Chen16], with the length that
     /// takes the fewest bytes where `period` is 0. slots: `slots` inputs, least recomputation [GW00]. optimal: least work within
-    /// `budget`, by the layers' own work and bytes [BEHJS24].
+    /// `budget`, by the layers' own work and bytes [BEHJS24]. A loss and the layer below it count as one layer.
     enum class Family { store_all, sqrt, slots, optimal };
 
     Family family = Family::store_all;
@@ -45,7 +45,8 @@ struct DepthOptions {
 /// One call of a layer, or a transfer of its input to or from a store.
 struct DepthCall {
     enum class What : std::uint8_t { advance, record, reverse, write, read };
-    /// An array: in the link's block, or in scratch that all links share; size 0: there is none.
+    /// An array: in the link's block (behind the turn also where something rested before), or in scratch that all links
+    /// share; size 0: there is none.
     struct Place {
         bool rests = false;
         Index offset = 0, size = 0;
@@ -85,8 +86,8 @@ std::vector<std::string> layer_names(const Network<Real>& network);
 template <class Real>
 DepthProgram depth_program(const Network<Real>& network, Index steps, Index batch, const DepthOptions& options);
 
-/// The same for any stream of actions of a closed family over the network's layers, states in RAM or on disk and tapes in
-/// RAM. Throws InvalidArgument for an action that does not fit.
+/// The same for any stream of actions of a closed family over the network's layers, of which a loss and the layer below it
+/// are one link; states in RAM or on disk and tapes in RAM. Throws InvalidArgument for an action that does not fit.
 template <class Real>
 DepthProgram depth_program(const Network<Real>& network, Index steps, Index batch, Schedule& schedule,
                            const DepthOptions& options = {});

@@ -162,6 +162,10 @@ private:
     /// Where a tape has the rows of memories in the state, and what the depth keeps.
     Real* area_of(Tape& tape) const { return tape.values.data() + aligned<Real>(network_->carry() * batch_); }
     Real* rest_of(Tape& tape) const { return area_of(tape) + memories_.layout().area; }
+    /// Null: there is none.
+    Real* array(const DepthCall::Place& place, Real* rest) {
+        return place.size == 0 ? nullptr : (place.rests ? rest : scratch_.data()) + place.offset;
+    }
     void compile(Index steps);
     /// The link's input into x, and its output, if it is a part that has one, out of y.
     void input(Index link, Real* x) const;
@@ -191,7 +195,7 @@ private:
     mutable Memories<Real> memories_;  // initial() lays the rows before the window
     DepthOptions depth_;
     DepthProgram program_;
-    Index compiled_ = 0;  // steps of the links that it is for
+    Index compiled_ = 0;  // the most steps of the links that it is for
     std::vector<Footprint> full_, last_;  // of every layer: full links, and the last
     Store* store_ = nullptr;
     std::set<std::int32_t> stored_;  // slots that are not empty

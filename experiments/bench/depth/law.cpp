@@ -19,7 +19,7 @@ using namespace backsweep;
 
 namespace {
 
-constexpr int runs = 7;
+constexpr int runs = 15;
 bool met = true;
 
 double now() {  // of this process's own time, for machines that others use too

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -409,7 +410,7 @@ Layers layers_of(const Network<Real>& network, Index steps, Index batch, const D
         all.tape.push_back(aligned<Real>(f.tape));
         all.reads_x.push_back(f.reads_x && f.inputs > 0);
         all.reads_y.push_back(f.reads_y);
-        all.work.push_back(layer.work(steps, batch));
+        all.work.push_back(options.work.empty() ? layer.work(steps, batch) : options.work[static_cast<std::size_t>(l)]);
         all.checkpoint.push_back(wish(options, layer.name()));
         all.place.push_back(options.place ? options.place(layer.name()) : Tier::ram);
         if (all.place.back() != Tier::ram && all.place.back() != Tier::disk)
@@ -473,8 +474,13 @@ std::string DepthOptions::problem(const std::vector<std::string>& layers) const 
     if (slots < 0) return "depth.slots wants 0 or more kept inputs, got " + std::to_string(slots);
     if (budget < 0) return "depth.budget wants bytes, got " + std::to_string(budget);
     if (family == Family::optimal && budget == 0) return "depth.budget wants the bytes that inputs, tapes and adjoints of a link may take at once";
+    if (!work.empty() && work.size() != layers.size())
+        return "depth.work wants what each of the " + std::to_string(layers.size()) + " layers takes, got " + std::to_string(work.size());
+    for (const Work& w : work)
+        if (!(w.forward >= 0.0 && w.reverse >= 0.0) || !std::isfinite(w.forward + w.reverse))
+            return "depth.work wants finite numbers of at least 0, got " + std::to_string(w.forward) + " and " + std::to_string(w.reverse);
     for (const std::string& why : {unused("depth.period", period != 0, Family::sqrt), unused("depth.slots", slots != 0, Family::slots),
-                                   unused("depth.budget", budget != 0, Family::optimal)})
+                                   unused("depth.budget", budget != 0, Family::optimal), unused("depth.work", !work.empty(), Family::optimal)})
         if (!why.empty()) return why;
     for (const auto& [option, patterns] : {std::pair{"always", &always}, std::pair{"never", &never}})
         for (const std::string& pattern : *patterns)

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <string>
 #include <type_traits>
@@ -298,10 +299,12 @@ void TimeChain<Real>::output(Index link, const Real* y) const {
 template <class Real>
 void TimeChain<Real>::run(const std::vector<DepthCall>& calls, const DepthFrame<Real>& frame, Index link, Real* rest) {
     const auto at = [&](const DepthCall::Place& p) { return array(p, rest); };
+    using Clock = std::chrono::steady_clock;
     for (const DepthCall& c : calls) {
         const Index l = c.layer;
         const auto slot = static_cast<std::int32_t>(link * program_.store_slots) + c.slot;
         const Blob activation{reinterpret_cast<std::byte*>(at(c.x)), static_cast<std::size_t>(c.x.size) * sizeof(Real)};
+        const auto started = measures_ ? Clock::now() : Clock::time_point{};
         switch (c.what) {
             case DepthCall::What::advance:
             case DepthCall::What::record: {
@@ -331,7 +334,21 @@ void TimeChain<Real>::run(const std::vector<DepthCall>& calls, const DepthFrame<
                 stored_.erase(slot);
                 break;
         }
+        if (!measures_ || c.what == DepthCall::What::write || c.what == DepthCall::What::read) continue;
+        const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
+        Timed& timed = timed_[static_cast<std::size_t>(l)];
+        const bool back = c.what == DepthCall::What::reverse;
+        (back ? timed.seconds.reverse : timed.seconds.forward) += seconds;
+        (back ? timed.reverse : timed.forward) += 1.0;
     }
+}
+
+template <class Real>
+std::vector<Work> TimeChain<Real>::measured() const {
+    std::vector<Work> means;
+    for (const Timed& t : timed_)
+        means.push_back({t.seconds.forward / std::max(t.forward, 1.0), t.seconds.reverse / std::max(t.reverse, 1.0)});
+    return means;
 }
 
 template <class Real>

@@ -8,6 +8,7 @@
 #include "nn/depth_costs.hpp"
 #include "property/five_models.hpp"
 
+#include <algorithm>
 #include <deque>
 
 using namespace backsweep;
@@ -175,6 +176,44 @@ BOOST_AUTO_TEST_CASE(calls_are_the_schedules) {
     }
 }
 
+// Measured work: every layer's, and a layer that is said to be dear is not run again where the bytes leave a choice.
+BOOST_AUTO_TEST_CASE(plans_follow_the_work_that_was_measured) {
+    ModelSpec spec;
+    spec.layers = {RecurrentSpec{.name = "rnn", .inputs = 3, .hidden = 4, .layers = 8}};
+    spec.loss.kind = LossSpec::Kind::mean_squared_error;
+    const Network<double> network = cpu::build<double>(spec);
+    const std::vector<double> parameters(static_cast<std::size_t>(network.parameters().size()), 0.1), x(3 * 6, 0.5), targets(4 * 6, 1.0);
+    std::vector<double> gradients(parameters.size());
+    TimeChain<double> chain(network, 2, 3);
+    chain.measure(true);
+    Window<double> window;
+    window.steps = 3;
+    window.inputs = x.data();
+    window.values = targets.data();
+    chain.show(window);
+    chain.use(parameters.data());
+    chain.add_to(gradients.data());
+    ScheduleOptions one = of("store_all");
+    one.steps = 1;
+    Execution run(chain, make_schedule(one));
+    run.forward();
+    run.backward();
+    std::vector<Work> work = chain.measured();
+    BOOST_TEST_REQUIRE(work.size() == 9u);
+    for (const Work& w : work) BOOST_TEST((w.forward > 0.0 && w.reverse > 0.0));
+    const auto runs_again = [&](Index layer) {
+        for (Work& w : work) w = {1.0, 2.0};
+        work[static_cast<std::size_t>(layer)].forward = 1000.0;
+        DepthOptions o{.family = DepthOptions::Family::optimal, .budget = bytes_of(depth_program(network, 3, 2, DepthOptions{})) * 2 / 3};
+        o.work = work;
+        const DepthProgram program = depth_program(network, 3, 2, o);
+        BOOST_TEST(program.replays > 0);
+        return std::count_if(program.reverse.begin(), program.reverse.end(),
+                             [&](const DepthCall& c) { return c.layer == layer && c.what != DepthCall::What::reverse; });
+    };
+    for (Index layer = 0; layer < 8; ++layer) BOOST_TEST(runs_again(layer) == 0, "layer " << layer);
+}
+
 // The law of the depth [Chen16]: n equal layers by groups take the square root of what all tapes take, for n less the last
 // group's layers run once more. 100 layers of a tape of 6 times the boundary, groups of sqrt(100 / 6): 10 times less.
 BOOST_AUTO_TEST_CASE(bytes_grow_as_the_square_root) {
@@ -216,6 +255,9 @@ BOOST_AUTO_TEST_CASE(bad_options_are_refused) {
     says({.slots = 1}, "depth.slots has no effect");
     says({.always = {"rnn, layer 9"}}, "depth.always names 'rnn, layer 9', which no layer is called; there are: embedding, rnn, layer 0");
     says({.always = {"rnn*"}, .never = {"*1"}}, "layer 'rnn, layer 1' is on the lists");
+    DepthOptions short_of{.family = Family::optimal, .budget = 1 << 20};
+    short_of.work.resize(2);
+    says(short_of, "depth.work wants what each of the 6 layers takes, got 2");
     DepthOptions small{.family = Family::optimal, .budget = 64};
     BOOST_CHECK_EXCEPTION(depth_program(network, 4, 3, small), NoPlan, [](const NoPlan& e) {
         return std::string(e.what()).find("64") != std::string::npos;

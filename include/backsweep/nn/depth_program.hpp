@@ -31,6 +31,8 @@ struct DepthOptions {
     Index period = 0;         ///< sqrt: layers of a group
     Index slots = 0;          ///< slots: inputs kept besides the first layer's, >= 0
     std::int64_t budget = 0;  ///< optimal: bytes of inputs, tapes and adjoints that are alive at once
+    /// optimal: what every layer takes, in any unit, as TimeChain::measured() gives it; empty: their own counted work.
+    std::vector<Work> work{};
     /// Names of layers of the network (those within a block have no say); `*` stands for any characters. A name that fits no
     /// layer, or a layer on both lists, is an error.
     std::vector<std::string> always{}, never{};

@@ -113,6 +113,12 @@ public:
         window_.output_gradient = output_gradient;
         window_.input_gradient = input_gradient;
     }
+    /// Whether calls of layers are timed from now on, and their mean seconds so far: for DepthOptions::work.
+    void measure(bool on) {
+        measures_ = on;
+        timed_.assign(on ? static_cast<std::size_t>(network_->depth()) : 0, {});
+    }
+    std::vector<Work> measured() const;
     /// Flat parameters, the same for every link.
     void use(const Real* parameters);
     /// One flat parameter vector per link (textbook truncated BPTT: each step keeps the version of its first run).
@@ -199,6 +205,13 @@ private:
     std::vector<Footprint> full_, last_;  // of every layer: full links, and the last
     Store* store_ = nullptr;
     std::set<std::int32_t> stored_;  // slots that are not empty
+    /// Seconds and calls of a layer.
+    struct Timed {
+        Work seconds{};
+        double forward = 0.0, reverse = 0.0;
+    };
+    bool measures_ = false;
+    std::vector<Timed> timed_;  // by layer
     bool verify_ = false;
     std::vector<std::uint64_t> prints_;  // verify: of each link and layer, 0: not seen
     Buffer<Real> unread_;                // verify: an output that nothing reads

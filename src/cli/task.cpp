@@ -325,8 +325,10 @@ std::vector<std::string> names_of(const std::string& text) {
     std::vector<std::string> names;
     std::istringstream in(text);
     for (std::string name; std::getline(in, name, ';');) {
-        const auto first = name.find_first_not_of(' ');
-        if (first != std::string::npos) names.push_back(name.substr(first, name.find_last_not_of(' ') + 1 - first));
+        const auto first = name.find_first_not_of(" \t");
+        if (first == std::string::npos)
+            throw InvalidArgument(fmt::format("depth.always and depth.never want names between semicolons, but one of '{}' is empty", text));
+        names.push_back(name.substr(first, name.find_last_not_of(" \t") + 1 - first));
     }
     return names;
 }

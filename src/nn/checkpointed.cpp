@@ -8,8 +8,8 @@
 namespace backsweep {
 namespace {
 
-/// No tape: reverse reads the input and makes the layers' tapes again in its workspace, which is their tape, their carry
-/// behind the segment, then theirs.
+/// No tape: reverse reads the input and makes the layers' tapes again in its workspace, which is their tape, their
+/// carry behind the segment, then theirs.
 template <class Real>
 class Checkpointed final : public DescribedLayer<Real> {
 public:
@@ -41,8 +41,8 @@ public:
         const Footprint inner = layers_.footprint(at.steps, at.batch);
         Real* const tape = call.workspace;
         Real* const workspace = tape + own(inner, at.batch);
-        layers_.run({at, call.parameters, call.x, nullptr, call.carry_in, tape + aligned<Real>(inner.tape), tape, workspace, nullptr,
-                     call.memory},
+        layers_.run({at, call.parameters, call.x, nullptr, call.carry_in, tape + aligned<Real>(inner.tape), tape,
+                     workspace, nullptr, call.memory},
                     true);
         Backward<Real> rest = call;
         rest.tape = tape;
@@ -51,7 +51,9 @@ public:
     }
 
 private:
-    static Index own(const Footprint& inner, Index batch) { return aligned<Real>(inner.tape) + aligned<Real>(inner.carry * batch); }
+    static Index own(const Footprint& inner, Index batch) {
+        return aligned<Real>(inner.tape) + aligned<Real>(inner.carry * batch);
+    }
 
     Sequence<Real> layers_;
 };

@@ -52,7 +52,8 @@ template <class Real>
 DepthOuterChain<Real>::Tape::~Tape() = default;
 
 template <class Real>
-DepthOuterChain<Real>::DepthOuterChain(const Network<Real>& network, Index batch, Index chunk, ScheduleOptions time, Ledger& ledger)
+DepthOuterChain<Real>::DepthOuterChain(const Network<Real>& network, Index batch, Index chunk, ScheduleOptions time,
+                                       Ledger& ledger)
     : network_(&network),
       ledger_(&ledger),
       batch_(batch),
@@ -60,11 +61,16 @@ DepthOuterChain<Real>::DepthOuterChain(const Network<Real>& network, Index batch
       time_(std::move(time)),
       carried_(Kind::carry, ledger),
       first_adjoint_(Kind::carry, ledger) {
-    if (batch < 1) throw InvalidArgument("a depth-outer chain wants at least 1 sequence, got batch " + std::to_string(batch));
-    if (chunk < 1) throw InvalidArgument("a depth-outer chain wants chunks of at least 1 step, got " + std::to_string(chunk));
+    if (batch < 1)
+        throw InvalidArgument("a depth-outer chain wants at least 1 sequence, got batch " + std::to_string(batch));
+    if (chunk < 1)
+        throw InvalidArgument("a depth-outer chain wants chunks of at least 1 step, got " + std::to_string(chunk));
+    if (network.outputs() > 0)
+        throw InvalidArgument("a depth-outer chain ends with a loss, but this part of a network has none");
     if (is_open_ended(time_.family))
-        throw InvalidArgument("the sweeps along time of a depth-outer chain know their length; take a closed family in the place of " +
-                              time_.family);
+        throw InvalidArgument(
+            "the sweeps along time of a depth-outer chain know their length; take a closed family in the place of " +
+            time_.family);
 }
 
 template <class Real>
@@ -99,6 +105,12 @@ typename DepthOuterChain<Real>::State DepthOuterChain<Real>::initial() const {
 }
 
 template <class Real>
+void DepthOuterChain<Real>::shape(Index l, State& x) const {
+    x.values.bind(Kind::carry, *ledger_);
+    x.values.resize(network_->layer(l).footprint(1, 1).inputs * window_.steps * batch_);
+}
+
+template <class Real>
 void DepthOuterChain<Real>::exchange(Index layer, bool adjoint, bool out, Real* whole, Real* part) const {
     const auto copy = [&](Index in_whole, Index in_part, Index count) {
         if (out)
@@ -113,8 +125,8 @@ void DepthOuterChain<Real>::exchange(Index layer, bool adjoint, bool out, Real* 
         const std::size_t at = static_cast<std::size_t>(network_->memory_offset(layer)) + m;
         const MemoryShape& shape = own.memories()[m];
         if (adjoint && !shape.gradient) continue;
-        copy(adjoint ? of_whole.in_adjoint[at] : of_whole.in_between[at], adjoint ? of_part.in_adjoint[m] : of_part.in_between[m],
-             shape.rows * shape.features * batch_);
+        copy(adjoint ? of_whole.in_adjoint[at] : of_whole.in_between[at],
+             adjoint ? of_part.in_adjoint[m] : of_part.in_between[m], shape.rows * shape.features * batch_);
     }
     const Index flags = own.remembered() * batch_;  // which of the last rows are keys
     if (!adjoint) copy(of_whole.between - flags, of_part.between - flags, flags);
@@ -168,8 +180,9 @@ Index DepthOuterChain<Real>::record(Range r, State& x, Tape& tape) {
 template <class Real>
 void DepthOuterChain<Real>::restart(Tape& tape, State& x) {
     if (!outputs_)
-        throw ScheduleError("this schedule takes states out of tapes, but the tapes of this depth-outer chain do not keep them; call "
-                            "keep_outputs(true)");
+        throw ScheduleError(
+            "this schedule takes states out of tapes, but the tapes of this depth-outer chain do not keep them; call "
+            "keep_outputs(true)");
     x.values = tape.y;
 }
 
@@ -188,7 +201,8 @@ void DepthOuterChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
     const Counts before = sweep.run.counts();
     sweep.run.backward();
     Counts after = sweep.run.counts();
-    after.advances -= before.advances, after.recorded -= before.recorded, after.saves -= before.saves, after.loads -= before.loads;
+    after.advances -= before.advances, after.recorded -= before.recorded, after.saves -= before.saves,
+        after.loads -= before.loads;
     after.stows -= before.stows, after.fetches -= before.fetches;
     counts_ += after;
     exchange(l, true, true, first_adjoint_.data(), sweep.run.adjoint().carry.data());

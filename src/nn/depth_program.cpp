@@ -1,5 +1,5 @@
-// Actions become calls over values, each assigned once, as compilers see them: saves, loads and stows only say how long a
-// value lives. Calls that nothing needs are left out, and values that do not live together share memory.
+// Actions become calls over values, each assigned once, as compilers see them: saves, loads and stows only say how long
+// a value lives. Calls that nothing needs are left out, and values that do not live together share memory.
 // SPDX-License-Identifier: MIT
 #include "backsweep/nn/depth_program.hpp"
 
@@ -69,11 +69,13 @@ public:
     explicit Compiler(const Layers& layers) : layers_(layers), kept_(layers.names.size()) {}
 
     DepthProgram compile(Schedule& schedule) {
-        at_ = input_ = flow(0);
+        stand(0, flow(0));
+        input_ = at_;
+        left_ = layers_.links();
         schedule.rewind();
         for (Action a = schedule.next(); a.verb != Verb::done; a = schedule.next()) play(a);
         if (turn_ == none) refuse("the schedule has no turn");
-        if (reversed_ != 0) refuse("layers below number " + std::to_string(reversed_) + " are not reversed");
+        if (left_ != 0) refuse("links below number " + std::to_string(left_) + " are not reversed");
         const int input_gradient = adjoint_;
         leave_out();
         to_store();
@@ -94,10 +96,20 @@ public:
 
 private:
     [[noreturn]] static void refuse(const std::string& why) {
-        throw InvalidArgument("a schedule over the depth: " + why + "; take a closed family that keeps states in RAM or on disk and tapes in RAM");
+        throw InvalidArgument("a schedule over the depth: " + why +
+                              "; take a closed family that keeps states in RAM or on disk and tapes in RAM");
     }
 
     Index size() const { return static_cast<Index>(ops_.size()); }
+    /// The working state is `x`, before link `link`; `nowhere`: unspecified.
+    void stand(Index link, int x) {
+        here_ = link;
+        at_ = x;
+    }
+    void stands(const Action& a) const {
+        if (here_ != a.steps.first || a.steps.first < 0 || a.steps.last > layers_.links())
+            refuse("nothing stands there for " + to_string(a));
+    }
     Value& value(int v) { return values_[static_cast<std::size_t>(v)]; }
     Checkpoint wish(Index l) const {
         return l + 1 == layers_.depth() ? Checkpoint::automatic : layers_.checkpoint[static_cast<std::size_t>(l)];
@@ -154,43 +166,61 @@ private:
         Taped t = tape_.back();
         tape_.pop_back();
         const Index l = t.layer;
+        if (here_ == l && l < layers_.links()) t.x = at_;  // a schedule may drop the input and bring it again
         if (wish(l) == Checkpoint::always) t = make_tape(l, t.x);
         const auto s = static_cast<std::size_t>(l);
         const int dx = make(layers_.flow[s]);
-        ops_.push_back({What::reverse, l, layers_.reads_x[s] ? t.x : none, layers_.reads_y[s] ? t.y : none, t.tape, adjoint_, dx});
+        ops_.push_back(
+            {What::reverse, l, layers_.reads_x[s] ? t.x : none, layers_.reads_y[s] ? t.y : none, t.tape, adjoint_, dx});
         adjoint_ = dx;
-        reversed_ = l;
     }
 
     void play(const Action& a) {
         switch (a.verb) {
             case Verb::advance:
+                stands(a);
                 for (Index link = a.steps.first; link < a.steps.last; ++link)
                     for (Index l = link; l < layers_.of(link).last; ++l) advance(l);
+                here_ = a.steps.last;
                 break;
             case Verb::record:
             case Verb::tape:
+                stands(a);
                 tape_.clear();
                 for (Index l = a.steps.first; l < layers_.of(a.steps.first).last; ++l) record(l);
+                here_ = a.verb == Verb::record ? a.steps.last : nowhere;
                 break;
             case Verb::reverse:
-                if (tape_.empty() || tape_.front().layer != a.steps.first) refuse("there is no tape for " + to_string(a));
+                if (turn_ == none || a.steps.first != left_ - 1 || tape_.empty() ||
+                    tape_.front().layer != a.steps.first)
+                    refuse("there is no tape, or not yet an adjoint, for " + to_string(a));
                 while (!tape_.empty()) reverse();
+                here_ = nowhere;
+                left_ = a.steps.first;
                 break;
             case Verb::save:
+                stands(a);
                 if (a.to.tier == Tier::disk && at_ != none) value(at_).stored = true;
                 states_[key(a.to)] = at_;
                 break;
             case Verb::load:
-            case Verb::take: at_ = held(states_, a); break;
-            case Verb::restart: at_ = held(tapes_, a).back().y; break;
+            case Verb::take:
+                stand(a.steps.first, held(states_, a));
+                break;
+            case Verb::restart:
+                stand(a.steps.first, held(tapes_, a).back().y);
+                break;
             case Verb::stow:
                 if (a.to.tier != Tier::ram) refuse("it stows a tape " + to_string(a));
                 if (tape_.empty()) refuse("there is no tape for " + to_string(a));
                 tapes_[key(a.to)] = std::exchange(tape_, {});
                 break;
-            case Verb::fetch: tape_ = held(tapes_, a); break;
-            case Verb::move: states_[key(a.to)] = held(states_, a); break;
+            case Verb::fetch:
+                tape_ = held(tapes_, a);
+                break;
+            case Verb::move:
+                states_[key(a.to)] = held(states_, a);
+                break;
             case Verb::drop:
                 if (a.from.index < 0) tape_.clear();
                 break;
@@ -201,7 +231,8 @@ private:
                 output_ = at_;
                 adjoint_ = output_gradient_ = make(layers_.flow.back());
                 break;
-            case Verb::done: break;
+            case Verb::done:
+                break;
         }
     }
     static std::pair<Tier, std::int32_t> key(Slot slot) { return {slot.tier, slot.index}; }
@@ -238,7 +269,8 @@ private:
         ops_.assign(needed.rbegin(), needed.rend());
     }
 
-    /// Activations that rest and are to lie in the store: written where they are born, read where they are first wanted.
+    /// Activations that rest and are to lie in the store: written where they are born, read where they are first
+    /// wanted.
     void to_store() {
         lifetimes();
         std::vector<int> again(values_.size(), none);
@@ -296,39 +328,53 @@ private:
         }
     }
 
-    /// Values that have their places, by offset.
-    using Placed = std::vector<const Value*>;
-    static void put(const Value& v, Placed& placed) {
-        const auto after = [](const Value* a, const Value* b) { return a->offset < b->offset; };
-        placed.insert(std::upper_bound(placed.begin(), placed.end(), &v, after), &v);
-    }
-    /// The lowest offset that is free all the value's life.
-    static Index free_offset(const Value& v, const Placed& placed) {
-        Index offset = 0;
-        for (const Value* other : placed) {
-            if (other->last < v.born || other->born > v.last) continue;
-            if (other->offset >= offset + v.size) break;
-            offset = std::max(offset, other->offset + other->size);
-        }
-        return offset;
-    }
+    /// Values that have their places, by the ops in which they are alive.
+    class Placed {
+    public:
+        explicit Placed(Range ops) : first_(ops.first), alive_(static_cast<std::size_t>(ops.size())) {}
 
-    /// Places for the values of these ops that do not rest, the largest first: behind the turn where the block of the link
-    /// has become free, else in scratch.
+        void put(const Value& v) {
+            for (Index i = std::max(v.born, first_); i <= v.last; ++i) at(i).push_back(&v);
+        }
+        /// The lowest offset that is free all the value's life.
+        Index free_offset(const Value& v) {
+            near_.clear();
+            for (Index i = v.born; i <= v.last; ++i) near_.insert(near_.end(), at(i).begin(), at(i).end());
+            std::sort(near_.begin(), near_.end(), [](const Value* a, const Value* b) { return a->offset < b->offset; });
+            Index offset = 0;
+            for (const Value* other : near_) {
+                if (other->offset >= offset + v.size) break;
+                offset = std::max(offset, other->offset + other->size);
+            }
+            return offset;
+        }
+
+    private:
+        std::vector<const Value*>& at(Index op) { return alive_[static_cast<std::size_t>(op - first_)]; }
+
+        Index first_;
+        std::vector<std::vector<const Value*>> alive_;
+        std::vector<const Value*> near_;
+    };
+
+    /// Places for the values of these ops that do not rest, the largest first: behind the turn where the block of the
+    /// link has become free, else in scratch.
     void share(DepthProgram& program, Range ops) {
         std::vector<Value*> waiting;
-        Placed in_block, in_scratch;
+        Placed in_block(ops), in_scratch(ops);
+        const bool behind = ops.first >= turn_;
         for (Value& v : values_)
-            if (v.rests)
-                put(v, in_block);
-            else if (v.born >= ops.first && v.born < ops.last)
+            if (v.rests && behind)
+                in_block.put(v);
+            else if (!v.rests && v.born >= ops.first && v.born < ops.last)
                 waiting.push_back(&v);
-        std::stable_sort(waiting.begin(), waiting.end(), [](const Value* a, const Value* b) { return a->size > b->size; });
+        std::stable_sort(waiting.begin(), waiting.end(),
+                         [](const Value* a, const Value* b) { return a->size > b->size; });
         for (Value* v : waiting) {
-            v->offset = free_offset(*v, in_block);
-            v->rests = ops.first >= turn_ && v->offset + v->size <= program.rest;
-            if (!v->rests) v->offset = free_offset(*v, in_scratch);
-            put(*v, v->rests ? in_block : in_scratch);
+            if (behind) v->offset = in_block.free_offset(*v);
+            v->rests = behind && v->offset + v->size <= program.rest;
+            if (!v->rests) v->offset = in_scratch.free_offset(*v);
+            (v->rests ? in_block : in_scratch).put(*v);
             if (!v->rests) program.scratch = std::max(program.scratch, v->offset + v->size);
         }
     }
@@ -342,7 +388,8 @@ private:
     void emit(DepthProgram& program, Index i) const {
         const Op& op = ops_[static_cast<std::size_t>(i)];
         (i < turn_ ? program.record : program.reverse)
-            .push_back({op.what, op.layer, place(op.x), place(op.y), place(op.tape), place(op.dy), place(op.dx), op.slot});
+            .push_back(
+                {op.what, op.layer, place(op.x), place(op.y), place(op.tape), place(op.dy), place(op.dx), op.slot});
         if (op.what == What::write || op.what == What::read) return;
         const Work& work = layers_.work[static_cast<std::size_t>(op.layer)];
         if (op.what == What::reverse) {
@@ -358,16 +405,19 @@ private:
     /// A link without tape: inputs and outputs in two halves of scratch.
     void upward(DepthProgram& program) const {
         Index half = 0;
-        for (Index l = 0; l < layers_.carry_depth; l += 2) half = std::max(half, layers_.flow[static_cast<std::size_t>(l)]);
+        for (Index l = 0; l < layers_.carry_depth; l += 2)
+            half = std::max(half, layers_.flow[static_cast<std::size_t>(l)]);
         const auto at = [&](Index l) {
             const Index elements = layers_.flow[static_cast<std::size_t>(l)];
             if (elements > 0) program.scratch = std::max(program.scratch, (l % 2 == 0 ? 0 : half) + elements);
             return DepthCall::Place{false, l % 2 == 0 ? 0 : half, elements};
         };
-        if (layers_.carry_depth % 2 == 0) half = std::max(half, layers_.flow[static_cast<std::size_t>(layers_.carry_depth)]);
+        if (layers_.carry_depth % 2 == 0)
+            half = std::max(half, layers_.flow[static_cast<std::size_t>(layers_.carry_depth)]);
         program.advance_input = at(0);
         program.advance_output = at(layers_.carry_depth);
-        for (Index l = 0; l < layers_.carry_depth; ++l) program.advance.push_back({What::advance, l, at(l), at(l + 1), {}, {}, {}, none});
+        for (Index l = 0; l < layers_.carry_depth; ++l)
+            program.advance.push_back({What::advance, l, at(l), at(l + 1), {}, {}, {}, none});
     }
 
     const Layers& layers_;
@@ -377,21 +427,35 @@ private:
     std::map<std::pair<Tier, std::int32_t>, int> states_;
     std::map<std::pair<Tier, std::int32_t>, std::vector<Taped>> tapes_;  // of the layers of a link
     std::vector<Taped> tape_;                                            // the working tape
+    static constexpr Index nowhere = -1;
+    Index here_ = nowhere, left_ = 0;  // where at_ stands; links below left_ are not reversed yet
     int at_ = none, input_ = none, output_ = none, adjoint_ = none, output_gradient_ = none;
-    Index turn_ = none, reversed_ = none;
+    Index turn_ = none;
     std::int32_t slots_ = 0;
 };
 
 /// Whether `name` is what the pattern says; `*` stands for any characters.
 bool fits(std::string_view pattern, std::string_view name) {
-    if (pattern.empty()) return name.empty();
-    if (pattern.front() != '*') return !name.empty() && pattern.front() == name.front() && fits(pattern.substr(1), name.substr(1));
-    for (std::size_t skipped = 0; skipped <= name.size(); ++skipped)
-        if (fits(pattern.substr(1), name.substr(skipped))) return true;
-    return false;
+    constexpr std::size_t never = std::string_view::npos;
+    std::size_t p = 0, star = never, from = 0;  // the last `*`, and where what it stands for ends
+    for (std::size_t n = 0; n < name.size();) {
+        if (p < pattern.size() && pattern[p] == '*') {
+            star = p++;
+            from = n;
+        } else if (p < pattern.size() && pattern[p] == name[n]) {
+            ++p, ++n;
+        } else if (star != never) {
+            p = star + 1;
+            n = ++from;
+        } else {
+            return false;
+        }
+    }
+    return pattern.find_first_not_of('*', p) == never;
 }
 bool listed(const std::vector<std::string>& patterns, const std::string& name) {
-    return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) { return fits(pattern, name); });
+    return std::any_of(patterns.begin(), patterns.end(),
+                       [&](const std::string& pattern) { return fits(pattern, name); });
 }
 Checkpoint wish(const DepthOptions& options, const std::string& name) {
     if (listed(options.always, name)) return Checkpoint::always;
@@ -414,8 +478,8 @@ Layers layers_of(const Network<Real>& network, Index steps, Index batch, const D
         all.checkpoint.push_back(wish(options, layer.name()));
         all.place.push_back(options.place ? options.place(layer.name()) : Tier::ram);
         if (all.place.back() != Tier::ram && all.place.back() != Tier::disk)
-            throw InvalidArgument("the input of layer '" + layer.name() + "' is to be kept in tier " + to_string(all.place.back()) +
-                                  ", but kept activations lie in ram or on disk");
+            throw InvalidArgument("the input of layer '" + layer.name() + "' is to be kept in tier " +
+                                  to_string(all.place.back()) + ", but kept activations lie in ram or on disk");
     }
     all.flow.push_back(aligned<Real>(network.outputs() * steps * batch));
     all.carry_depth = network.carry_depth();
@@ -445,21 +509,66 @@ ChainCosts costs_of(const Layers& layers, std::int64_t element) {
 
 std::string list(const std::vector<std::string>& names) {
     std::string all;
-    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    for (const std::string& name : names) all += (all.empty() ? "'" : ", '") + name + "'";
     return all;
 }
 
-/// Groups of the length that takes the fewest bytes at rest and in scratch together; of equals the shortest.
-DepthProgram grouped(const Layers& layers, Index period) {
+/// Programs by groups of every length that makes another number of groups.
+std::vector<DepthProgram> by_groups(const Layers& layers) {
+    std::vector<DepthProgram> all;
     const Index links = layers.links();
-    if (period > 0) return Compiler(layers).compile(*periodic(links, period));
-    std::optional<DepthProgram> best;
-    for (Index length = 1; length <= links; ++length) {
-        if (length > 1 && (links + length - 1) / length == (links + length - 2) / (length - 1)) continue;
-        DepthProgram program = Compiler(layers).compile(*periodic(links, length));
-        if (!best || program.rest + program.scratch < best->rest + best->scratch) best = std::move(program);
+    for (Index length = 1; length <= links; ++length)
+        if (length == 1 || (links - 1) / length != (links - 1) / (length - 1))
+            all.push_back(Compiler(layers).compile(*periodic(links, length)));
+    return all;
+}
+
+std::int64_t elements(const DepthProgram& program) {
+    return program.rest + program.scratch;
+}
+
+/// Groups of the length that takes the fewest bytes at rest and in scratch together; of equals the shortest.
+DepthProgram fewest_bytes(const Layers& layers) {
+    std::vector<DepthProgram> all = by_groups(layers);
+    return std::move(*std::min_element(all.begin(), all.end(), [](const DepthProgram& a, const DepthProgram& b) {
+        return elements(a) < elements(b);
+    }));
+}
+
+/// The least work of all programs within `budget` elements: those of the optimum under the planner's own bytes, which
+/// know neither what layers share nor gaps, for budgets found by halving, and groups. Throws NoPlan.
+DepthProgram least_work(const Layers& layers, std::int64_t budget, std::int64_t element) {
+    std::vector<DepthProgram> all = by_groups(layers);
+    ChainOptions options;
+    options.chain = costs_of(layers, element);
+    for (const bool second : {true, false}) {
+        options.second_table = second;
+        std::int64_t low = least_chain_budget(options.chain, second),
+                     high = std::max(low, 2 * full_chain_budget(options.chain));
+        const int halvings = layers.links() <= 64 ? 12 : 4;  // planning takes O(n^3)
+        for (int halving = 0; low <= high && halving < halvings; ++halving) {
+            options.budget = halving == 0 ? std::clamp(budget * element, low, high) : low + (high - low) / 2;
+            std::optional<ChainPlan> plan = plan_optimal_chain(options);
+            if (!plan) break;
+            all.push_back(Compiler(layers).compile(*optimal_chain(std::move(*plan))));
+            if (elements(all.back()) <= budget)
+                low = options.budget + 1;
+            else
+                high = options.budget - 1;
+        }
     }
-    return *best;
+    const auto better = [&](const DepthProgram& a, const DepthProgram& b) {
+        const bool a_fits = elements(a) <= budget, b_fits = elements(b) <= budget;
+        if (a_fits != b_fits) return a_fits;
+        if (a_fits && a.replayed != b.replayed) return a.replayed < b.replayed;
+        return elements(a) < elements(b);
+    };
+    DepthProgram best = std::move(*std::min_element(all.begin(), all.end(), better));
+    if (elements(best) > budget)
+        throw NoPlan("depth.budget: inputs, tapes and adjoints of a link take at least " +
+                     std::to_string(elements(best) * element) + " bytes at once, offered " +
+                     std::to_string(budget * element) + "; offer more, or take shorter links or fewer sequences");
+    return best;
 }
 
 }  // namespace
@@ -467,25 +576,36 @@ DepthProgram grouped(const Layers& layers, Index period) {
 std::string DepthOptions::problem(const std::vector<std::string>& layers) const {
     const Index links = std::max<Index>(1, static_cast<Index>(layers.size()) - 1);
     const auto unused = [&](const char* option, bool given, Family of) {
-        return given && family != of ? std::string(option) + " has no effect on this way to keep layers; leave it out" : std::string{};
+        return given && family != of ? std::string(option) + " has no effect on this way to keep layers; leave it out"
+                                     : std::string{};
     };
     if (period < 0 || period > links)
-        return "depth.period wants layers of a group, 1 to " + std::to_string(links) + ", or 0 for the best, got " + std::to_string(period);
+        return "depth.period wants layers of a group, 1 to " + std::to_string(links) + ", or 0 for the best, got " +
+               std::to_string(period);
     if (slots < 0) return "depth.slots wants 0 or more kept inputs, got " + std::to_string(slots);
-    if (budget < 0) return "depth.budget wants bytes, got " + std::to_string(budget);
-    if (family == Family::optimal && budget == 0) return "depth.budget wants the bytes that inputs, tapes and adjoints of a link may take at once";
+    if (family < Family::store_all || family > Family::optimal)
+        return "depth.family is none of store_all, sqrt, slots and optimal, but number " +
+               std::to_string(static_cast<int>(family));
+    if (budget < 0 || (family == Family::optimal && budget == 0))
+        return "depth.budget wants bytes, those that inputs, tapes and adjoints of a link may take at once, got " +
+               std::to_string(budget);
     if (!work.empty() && work.size() != layers.size())
-        return "depth.work wants what each of the " + std::to_string(layers.size()) + " layers takes, got " + std::to_string(work.size());
+        return "depth.work wants what each of the " + std::to_string(layers.size()) + " layers takes, got " +
+               std::to_string(work.size());
     for (const Work& w : work)
         if (!(w.forward >= 0.0 && w.reverse >= 0.0) || !std::isfinite(w.forward + w.reverse))
-            return "depth.work wants finite numbers of at least 0, got " + std::to_string(w.forward) + " and " + std::to_string(w.reverse);
-    for (const std::string& why : {unused("depth.period", period != 0, Family::sqrt), unused("depth.slots", slots != 0, Family::slots),
-                                   unused("depth.budget", budget != 0, Family::optimal), unused("depth.work", !work.empty(), Family::optimal)})
+            return "depth.work wants finite numbers of at least 0, got " + std::to_string(w.forward) + " and " +
+                   std::to_string(w.reverse);
+    for (const std::string& why :
+         {unused("depth.period", period != 0, Family::sqrt), unused("depth.slots", slots != 0, Family::slots),
+          unused("depth.budget", budget != 0, Family::optimal), unused("depth.work", !work.empty(), Family::optimal)})
         if (!why.empty()) return why;
     for (const auto& [option, patterns] : {std::pair{"always", &always}, std::pair{"never", &never}})
         for (const std::string& pattern : *patterns)
-            if (std::none_of(layers.begin(), layers.end(), [&](const std::string& name) { return fits(pattern, name); }))
-                return std::string("depth.") + option + " names '" + pattern + "', which no layer is called; there are: " + list(layers);
+            if (std::none_of(layers.begin(), layers.begin() + links,
+                             [&](const std::string& name) { return fits(pattern, name); }))
+                return std::string("depth.") + option + " names '" + pattern +
+                       "', which no layer is called; there are: " + list({layers.begin(), layers.begin() + links});
     for (const std::string& name : layers)
         if (listed(always, name) && listed(never, name))
             return "layer '" + name + "' is on the lists depth.always and depth.never; take it off one of them";
@@ -505,22 +625,22 @@ DepthProgram depth_program(const Network<Real>& network, Index steps, Index batc
     if (!problem.empty()) throw InvalidArgument(problem);
     const Layers layers = layers_of(network, steps, batch, options);
     switch (options.family) {
-        case DepthOptions::Family::store_all: break;
-        case DepthOptions::Family::sqrt: return grouped(layers, options.period);
+        case DepthOptions::Family::store_all:
+            break;
+        case DepthOptions::Family::sqrt:
+            return options.period > 0 ? Compiler(layers).compile(*periodic(layers.links(), options.period))
+                                      : fewest_bytes(layers);
         case DepthOptions::Family::slots:
             return Compiler(layers).compile(*revolve(layers.links(), std::min(options.slots, layers.links()) + 1));
-        case DepthOptions::Family::optimal: {
-            ChainOptions chain;
-            chain.chain = costs_of(layers, sizeof(Real));
-            chain.budget = options.budget;
-            return Compiler(layers).compile(*optimal_chain(chain));
-        }
+        case DepthOptions::Family::optimal:
+            return least_work(layers, options.budget / static_cast<std::int64_t>(sizeof(Real)), sizeof(Real));
     }
     return Compiler(layers).compile(*store_all(layers.links()));
 }
 
 template <class Real>
-DepthProgram depth_program(const Network<Real>& network, Index steps, Index batch, Schedule& schedule, const DepthOptions& options) {
+DepthProgram depth_program(const Network<Real>& network, Index steps, Index batch, Schedule& schedule,
+                           const DepthOptions& options) {
     const Layers layers = layers_of(network, steps, batch, options);
     return Compiler(layers).compile(schedule);
 }

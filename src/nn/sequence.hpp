@@ -12,9 +12,9 @@
 
 namespace backsweep {
 
-/// Carry, memories and parameters are those of the layers, one behind the other. The tape is, layer by layer, its own, then
-/// its output where its own reverse or the next layer's reads that. Workspace: two buffers for what flows from layer to
-/// layer, then the layers' own.
+/// Carry, memories and parameters are those of the layers, one behind the other. The tape is, layer by layer, its own,
+/// then its output where its own reverse or the next layer's reads that. Workspace: two buffers for what flows from
+/// layer to layer, then the layers' own.
 template <class Real>
 class Sequence {
 public:
@@ -39,15 +39,16 @@ public:
     Footprint footprint(Index steps, Index batch) const {
         Footprint all;
         Index own = 0;
+        const std::vector<Footprint> prints = of_each(steps, batch);
         for (std::size_t l = 0; l < layers_.size(); ++l) {
-            const Footprint each = at(l, steps, batch);
+            const Footprint& each = prints[l];
             if (l == 0) all.inputs = each.inputs, all.reads_x = each.reads_x;
             all.outputs = each.outputs;
             all.carry += each.carry;
-            all.tape += each.tape + kept(l, each, steps, batch);
+            all.tape += each.tape + kept(prints, l) * steps * batch;
             own = std::max(own, each.workspace);
         }
-        all.workspace = 2 * flow(steps, batch) + own;
+        all.workspace = 2 * flow(prints, steps * batch) + own;
         return all;
     }
 
@@ -61,22 +62,31 @@ public:
         return all;
     }
 
-    /// By record of every layer where call.tape is not null, else by advance. Answers where the last output is: call.y, or in
-    /// the tape; null where it is not wanted.
+    /// By record of every layer where call.tape is not null, else by advance. Answers where the last output is: call.y,
+    /// or in the tape; null where it is not wanted.
     const Real* run(const Forward<Real>& call, bool record) const {
         const Segment<Real>& segment = call.at;
-        const Index width = flow(segment.steps, segment.batch);
+        const Index positions = segment.steps * segment.batch;
+        const std::vector<Footprint> prints = of_each(segment.steps, segment.batch);
+        const Index width = flow(prints, positions);
         Real* here = call.workspace;
         Real* other = here + width;
         const Real* x = call.x;
         Real* tape = call.tape;
         Index carry = 0;
         for (std::size_t l = 0; l < layers_.size(); ++l) {
-            const Footprint each = at(l, segment.steps, segment.batch);
-            const Index stays = record ? kept(l, each, segment.steps, segment.batch) : 0;
+            const Footprint& each = prints[l];
+            const Index stays = record ? kept(prints, l) * positions : 0;
             Real* const y = stays > 0 ? tape + each.tape : l + 1 < layers_.size() ? here : call.y;
-            const Forward<Real> own{segment, call.parameters + offsets_[l], x, y, call.carry_in + carry * segment.batch,
-                                    call.carry_out + carry * segment.batch, record ? tape : nullptr, call.workspace + 2 * width, nullptr,
+            const Forward<Real> own{segment,
+                                    call.parameters + offsets_[l],
+                                    x,
+                                    y,
+                                    call.carry_in + carry * segment.batch,
+                                    call.carry_out + carry * segment.batch,
+                                    record ? tape : nullptr,
+                                    call.workspace + 2 * width,
+                                    nullptr,
                                     from(call.memory, l)};
             if (record)
                 layers_[l]->record(own);
@@ -92,43 +102,54 @@ public:
 
     void reverse(const Backward<Real>& call) const {
         const Segment<Real>& segment = call.at;
-        const Index steps = segment.steps, batch = segment.batch, width = flow(steps, batch);
-        const Footprint all = footprint(steps, batch);
+        const Index batch = segment.batch, positions = segment.steps * batch;
+        const std::vector<Footprint> prints = of_each(segment.steps, batch);
+        const Index width = flow(prints, positions);
         Real* here = call.workspace;
         Real* other = here + width;
         const Real* dy = call.dy;
-        const Real* tape = call.tape + all.tape;
-        Index carry = all.carry;
+        Index tape = 0, carry = 0;
+        for (std::size_t l = 0; l < layers_.size(); ++l) {
+            tape += prints[l].tape + kept(prints, l) * positions;
+            carry += prints[l].carry;
+        }
         for (std::size_t l = layers_.size(); l-- > 0;) {
-            const Footprint each = at(l, steps, batch);
-            const Index stays = kept(l, each, steps, batch);
-            tape -= each.tape + stays;
+            const Footprint& each = prints[l];
+            const Index above = tape;  // the output of the layer below ends where this one's tape begins
+            tape -= each.tape + kept(prints, l) * positions;
             carry -= each.carry;
             Real* const dx = l > 0 ? here : call.dx;
-            const Real* const x = l == 0 ? call.x : tape - each.inputs * steps * batch;
-            layers_[l]->reverse({segment, call.parameters + offsets_[l], call.gradients + offsets_[l], tape, call.carry_in + carry * batch,
-                                 dy, dx, call.dcarry + carry * batch, call.workspace + 2 * width, nullptr, nullptr,
-                                 from(call.memory, l), from(call.dmemory, l), each.reads_x ? x : nullptr,
-                                 each.reads_y ? tape + each.tape : nullptr});
+            const Real* const x = !each.reads_x ? nullptr
+                                  : l == 0      ? call.x
+                                                : call.tape + tape - each.inputs * positions;
+            const Real* const y = each.reads_y ? call.tape + above - each.outputs * positions : nullptr;
+            layers_[l]->reverse({segment, call.parameters + offsets_[l], call.gradients + offsets_[l], call.tape + tape,
+                                 call.carry_in + carry * batch, dy, dx, call.dcarry + carry * batch,
+                                 call.workspace + 2 * width, nullptr, nullptr, from(call.memory, l),
+                                 from(call.dmemory, l), x, y});
             dy = dx;
             std::swap(here, other);
         }
     }
 
 private:
-    Footprint at(std::size_t l, Index steps, Index batch) const { return layers_[l]->footprint(steps, batch); }
+    std::vector<Footprint> of_each(Index steps, Index batch) const {
+        std::vector<Footprint> all;
+        for (const auto& layer : layers_) all.push_back(layer->footprint(steps, batch));
+        return all;
+    }
 
-    /// Elements of layer l's output on the tape.
-    Index kept(std::size_t l, const Footprint& own, Index steps, Index batch) const {
-        const bool next = l + 1 < layers_.size() && at(l + 1, steps, batch).reads_x;
-        return own.reads_y || next ? own.outputs * steps * batch : 0;
+    /// Features of layer l's output on the tape.
+    static Index kept(const std::vector<Footprint>& prints, std::size_t l) {
+        const bool next = l + 1 < prints.size() && prints[l + 1].reads_x;
+        return prints[l].reads_y || next ? prints[l].outputs : 0;
     }
 
     /// Elements of the widest that flows between two layers.
-    Index flow(Index steps, Index batch) const {
+    static Index flow(const std::vector<Footprint>& prints, Index positions) {
         Index widest = 0;
-        for (std::size_t l = 0; l + 1 < layers_.size(); ++l) widest = std::max(widest, at(l, steps, batch).outputs);
-        return aligned<Real>(widest * steps * batch);
+        for (std::size_t l = 0; l + 1 < prints.size(); ++l) widest = std::max(widest, prints[l].outputs);
+        return aligned<Real>(widest * positions);
     }
 
     /// The memories, or their adjoints, of layer l on.

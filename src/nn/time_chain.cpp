@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -46,6 +47,9 @@ bool finite(const Real* x, Index count) {
 template <class Real>
 TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk, bool carried,
                                 const MemoryPlaces& places, const DepthOptions& depth) {
+    if (steps < 1 || batch < 1 || chunk < 1)
+        throw InvalidArgument("sizes of a time chain are of at least 1 step, 1 sequence and chunks of 1 step, got " +
+                              std::to_string(steps) + ", " + std::to_string(batch) + " and " + std::to_string(chunk));
     const Index link = std::min(chunk, steps);
     const MemoryLayout memories = memory_layout(network, batch, link, places);
     const DepthProgram program = depth_program(network, link, batch, depth);
@@ -95,16 +99,20 @@ void TimeChain<Real>::empty_store() noexcept {
 
 template <class Real>
 void TimeChain<Real>::compile(Index steps) {
-    if (steps > compiled_) {  // else the program for longer links serves, and none takes more than was predicted
-        program_ = depth_program(*network_, steps, batch_, depth_);
-        compiled_ = steps;
+    const Index link = std::min(chunk_, steps), links = links_of(steps, chunk_);
+    if (link > compiled_) {  // else the program for longer links serves, and none takes more than was predicted
+        program_ = depth_program(*network_, link, batch_, depth_);
+        compiled_ = link;
     }
     if (program_.store_slots > 0 && !store_)
         throw InvalidArgument("kept activations are to lie on disk, but this chain has no store; call use(store)");
-    full_ = footprints(*network_, steps, batch_);
-    last_ = footprints(*network_, steps_ - (*length() - 1) * chunk_, batch_);
+    if (links > std::numeric_limits<std::int32_t>::max() / std::max(program_.store_slots, 1))
+        throw InvalidArgument("a store has 2^31 - 1 slots, but " + std::to_string(links) + " links would want " +
+                              std::to_string(program_.store_slots) + " each; keep fewer activations on disk, or take longer links");
+    full_ = footprints(*network_, link, batch_);
+    last_ = footprints(*network_, steps - (links - 1) * chunk_, batch_);
     scratch_.reserve(program_.scratch);
-    workspace_.reserve(workspace(*network_, steps, batch_));
+    workspace_.reserve(workspace(*network_, link, batch_));
 }
 
 template <class Real>
@@ -152,6 +160,7 @@ Index swept_steps(const Window<Real>& window, Index batch) {
 template <class Real>
 void TimeChain<Real>::show(const Window<Real>& window) {
     check_window(*network_, window, batch_, start_ != nullptr);
+    compile(swept_steps(window, batch_));
     window_ = window;
     steps_ = swept_steps(window, batch_);
     if (!window.factors.empty() && static_cast<Index>(window.factors.size()) < *length() - 1)
@@ -168,9 +177,8 @@ void TimeChain<Real>::show(const Window<Real>& window) {
     }
     memories_.show(steps_, window.marks, window.key_padding, window.begins);
     empty_store();
-    compile(std::min(chunk_, steps_));
     log_.assign(*length(), 0.0);
-    prints_.assign(verify_ ? static_cast<std::size_t>(*length() * network_->depth()) : 0, 0);
+    prints_.clear();
 }
 
 template <class Real>
@@ -208,6 +216,7 @@ typename TimeChain<Real>::State TimeChain<Real>::initial() const {
         throw InvalidArgument("a sweep starts from a state between windows, of " + std::to_string(layout.between) +
                               " numbers for this model, but was given one of " + std::to_string(start_->carry.size()) +
                               "; take zero(), or the state that carry_over gives");
+    prints_.clear();
     State x{Buffer<Real>(Kind::carry, *ledger_)};
     x.carry.resize(layout.state);
     memories_.start(start_ ? start_->carry.data() : nullptr, x.carry.data());
@@ -265,6 +274,8 @@ Segment<Real> TimeChain<Real>::segment(Index link) {
 
 template <class Real>
 DepthFrame<Real> TimeChain<Real>::frame(Index link, const Real* carry_in, Real* area) {
+    if (!parameters(link) && network_->parameters().size() > 0)
+        throw InvalidArgument("a sweep reads parameters, but none were given; call use(parameters)");
     DepthFrame<Real> f;
     f.network = network_;
     f.at = segment(link);
@@ -377,6 +388,7 @@ void TimeChain<Real>::same_bits(const DepthFrame<Real>& frame, Index link, Index
                              bytes(frame.carry_out + network_->carry_offset(layer, batch_), f.carry * batch_),
                              bytes(&log_[link], f.outputs == 0 ? 1 : 0)};
     const std::uint64_t now = fingerprint(made) | 1;
+    prints_.resize(static_cast<std::size_t>(*length() * network_->depth()), 0);
     std::uint64_t& first = prints_[static_cast<std::size_t>(link * network_->depth() + layer)];
     if (first == 0) first = now;
     if (first == now) return;
@@ -471,7 +483,7 @@ void TimeChain<Real>::seed(const State&, Adjoint& a) {
 
 template <class Real>
 void TimeChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
-    if (!gradients_) throw InvalidArgument("reverse adds to the gradients, but none were given; call add_to() first");
+    if (!gradients_ && network_->parameters().size() > 0) throw InvalidArgument("reverse adds to the gradients, but none were given; call add_to() first");
     DepthFrame<Real> f = frame(r.first, tape.values.data(), area_of(tape));
     memories_.spread(f.at.steps, a.carry.data());
     f.dmemory = memories_.drows();

@@ -137,7 +137,12 @@ template <class Real>
 void check(const Network<Real>& network, const Source<Real>& source, const TrainOptions& o) {
     if (std::string why = o.problem(); !why.empty()) throw InvalidArgument(why);
     if (std::string why = o.memories.problem(network.memories().size()); !why.empty()) throw InvalidArgument(why);
-    if (std::string why = o.depth.problem(layer_names(network)); !why.empty()) throw InvalidArgument(why);
+    const std::vector<std::string> layers = layer_names(network);
+    if (std::string why = o.depth.problem(layers); !why.empty()) throw InvalidArgument(why);
+    for (const std::string& layer : layers)
+        if (o.depth.place && o.depth.place(layer) != Tier::ram)
+            throw InvalidArgument("depth.place sends what layer '" + layer + "' reads to tier " + to_string(o.depth.place(layer)) +
+                                  ", but a trainer has no store for it; sweep with a TimeChain of your own and use(store)");
     if (network.spec().context())
         throw InvalidArgument("this model attends to a context, which a source does not give; sweep it with a TimeChain of your own");
     if (o.look_back > 0) {

@@ -1,4 +1,5 @@
-// A network with data, swept under a schedule along time and another along depth: what the bit laws on networks compare.
+// A network with data, swept under a schedule along time and another along depth: what the bit laws on networks
+// compare.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -70,8 +71,8 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 template <class Real>
 bool same_bits(const Outcome<Real>& a, const Outcome<Real>& b) {
     return same_bits(a.gradients, b.gradients) && same_bits(a.input_gradient, b.input_gradient) &&
-           same_bits(a.first_adjoint, b.first_adjoint) && same_bits(a.positions, b.positions) && same_bits(a.log, b.log) &&
-           std::memcmp(&a.loss, &b.loss, sizeof a.loss) == 0;
+           same_bits(a.first_adjoint, b.first_adjoint) && same_bits(a.positions, b.positions) &&
+           same_bits(a.log, b.log) && std::memcmp(&a.loss, &b.loss, sizeof a.loss) == 0;
 }
 
 template <class Real>
@@ -79,11 +80,16 @@ class Case {
 public:
     /// marked: sequences begin and rest in the middle.
     Case(Network<Real> network, Index steps, Index batch, Index chunk, bool marked = false)
-        : network_(std::move(network)), steps_(steps), batch_(batch), chunk_(chunk), parameters_(static_cast<std::size_t>(network_.parameters().size())) {
+        : network_(std::move(network)),
+          steps_(steps),
+          batch_(batch),
+          chunk_(chunk),
+          parameters_(static_cast<std::size_t>(network_.parameters().size())) {
         network_.start(7, parameters_);
         const Random random(11, 3);
         // No tame values: biases too are not zero, the carry comes from somewhere, the end is pulled at.
-        for (std::size_t k = 0; k < parameters_.size(); ++k) parameters_[k] += static_cast<Real>(0.1 * (random.uniform(0, k) - 0.5));
+        for (std::size_t k = 0; k < parameters_.size(); ++k)
+            parameters_[k] += static_cast<Real>(0.1 * (random.uniform(0, k) - 0.5));
         const auto positions = static_cast<std::size_t>(steps * batch);
         const Index inputs = network_.spec().inputs(), outputs = network_.spec().outputs();
         for (std::size_t p = 0; p < positions; ++p) {
@@ -92,8 +98,10 @@ public:
             const Index place = static_cast<Index>(p) / batch + 2 * (static_cast<Index>(p) % batch);
             if (marked) marks_.push_back(place % 5 == 4 ? Mark::filler : place % 5 == 2 ? Mark::first : Mark::step);
         }
-        for (std::size_t k = 0; k < positions * static_cast<std::size_t>(inputs); ++k) inputs_.push_back(static_cast<Real>(random.normal(3, k)));
-        for (std::size_t k = 0; k < positions * static_cast<std::size_t>(outputs); ++k) values_.push_back(static_cast<Real>(random.normal(4, k)));
+        for (std::size_t k = 0; k < positions * static_cast<std::size_t>(inputs); ++k)
+            inputs_.push_back(static_cast<Real>(random.normal(3, k)));
+        for (std::size_t k = 0; k < positions * static_cast<std::size_t>(outputs); ++k)
+            values_.push_back(static_cast<Real>(random.normal(4, k)));
         for (Index k = 0; k < network_.carry() * batch; ++k) {
             start_.push_back(static_cast<Real>(0.5 * random.normal(5, static_cast<std::uint64_t>(k))));
             end_.push_back(static_cast<Real>(0.5 * random.normal(6, static_cast<std::uint64_t>(k))));
@@ -114,8 +122,8 @@ public:
         return o;
     }
 
-    /// The same, judging nothing: for threads, in which Boost.Test may not be called. `audited` throws at a link or layer
-    /// that is not pure.
+    /// The same, judging nothing: for threads, in which Boost.Test may not be called. `audited` throws at a link or
+    /// layer that is not pure.
     Outcome<Real> sweep(const ScheduleOptions& options, const DepthOptions& depth = {}, bool audited = false) const {
         Outcome<Real> o;
         o.gradients.assign(parameters_.size(), Real{0});
@@ -150,7 +158,8 @@ public:
         o.gradients.assign(parameters_.size(), Real{0});
         o.positions.assign(static_cast<std::size_t>(steps_ * batch_), Real{-1});
         DepthOuterChain<Real> chain(network_, batch_, chunk_, time);
-        std::vector<Real> start(static_cast<std::size_t>(network_.state() * batch_)), end(static_cast<std::size_t>(network_.adjoint() * batch_));
+        std::vector<Real> start(static_cast<std::size_t>(network_.state() * batch_)),
+            end(static_cast<std::size_t>(network_.adjoint() * batch_));
         std::copy(start_.begin(), start_.end(), start.begin());
         std::copy(end_.begin(), end_.end(), end.begin());
         chain.start_from(start.data());
@@ -162,6 +171,8 @@ public:
         ScheduleOptions layers = depth;
         layers.steps = network_.depth();
         Execution<DepthOuterChain<Real>> run(chain, make_schedule(layers));
+        RamStore disk;
+        run.use(Tier::disk, disk);
         run.forward();
         run.backward();
         o.first_adjoint.assign(chain.first_adjoint().begin(), chain.first_adjoint().end());
@@ -174,7 +185,8 @@ public:
         BOOST_TEST(run.counts().advances == of_layers.advances);
         BOOST_TEST(run.counts().recorded == of_layers.recorded);
         BOOST_TEST(chain.counts().recorded == of_layers.recorded * of_links.recorded);
-        BOOST_TEST(chain.counts().advances == of_layers.advances * this->links() + of_layers.recorded * of_links.advances);
+        BOOST_TEST(chain.counts().advances ==
+                   of_layers.advances * this->links() + of_layers.recorded * of_links.advances);
         BOOST_TEST(chain.counts().reversed == network_.depth() * this->links());
         return o;
     }

@@ -17,8 +17,8 @@
 using namespace backsweep;
 using namespace backsweep::test;
 
-// G05: recompute takes another path than the forward run. A layer that adds 1e-3 on every second call: verify mode names step
-// and layer. A layer that wants another size: an exception in any mode.
+// G05: recompute takes another path than the forward run. A layer that adds 1e-3 on every second call: verify mode
+// names step and layer. A layer that wants another size: an exception in any mode.
 BOOST_AUTO_TEST_SUITE(G05)
 
 namespace {
@@ -94,7 +94,8 @@ BOOST_AUTO_TEST_CASE(values_are_found_in_verify_mode) {
     const auto says = [](const char* at) {
         return [at](const NumericError& e) {
             const std::string text = e.what();
-            return text.find(at) != std::string::npos && text.find("gives other bits than when it first ran there") != std::string::npos;
+            return text.find(at) != std::string::npos &&
+                   text.find("gives other bits than when it first ran there") != std::string::npos;
         };
     };
     // The layer's second run of the last link is its fifth call; along the time alone, of the first link.
@@ -108,39 +109,76 @@ BOOST_AUTO_TEST_CASE(values_are_found_in_verify_mode) {
     BOOST_CHECK_NO_THROW(sweep_over(Faulty::Fault::none, true, groups, "revolve"));
 }
 
+// Verify mode may be put on late, and begins anew with a sweep: other parameters then are no fault.
+BOOST_AUTO_TEST_CASE(verify_mode_begins_with_a_sweep) {
+    ModelSpec spec{{RecurrentSpec{.name = "rnn", .inputs = 2, .hidden = 3}, DenseSpec{"head", 3, 2}}, {}};
+    spec.loss.kind = LossSpec::Kind::mean_squared_error;
+    const auto network = cpu::build<double>(spec);
+    auto parameters = parameters_for(network);
+    std::vector<double> gradients(parameters.size(), 0.0);
+    const auto x = random_values(7 * 2, 3), targets = random_values(7 * 2, 4);
+    TimeChain<double> chain(network, 1, 2);
+    Window<double> window;
+    window.steps = 7;
+    window.inputs = x.data();
+    window.values = targets.data();
+    chain.show(window);
+    BOOST_CHECK_THROW(chain.record({0, 1}, *std::make_unique<TimeChain<double>::State>(chain.initial()),
+                                   *std::make_unique<TimeChain<double>::Tape>()),
+                      InvalidArgument);
+    chain.use(parameters.data());
+    chain.add_to(gradients.data());
+    ScheduleOptions time;
+    time.steps = 4;
+    time.slots = 1;
+    Execution run(chain, make_schedule(time));
+    run.forward();
+    chain.verify(true);
+    BOOST_CHECK_NO_THROW(run.backward());
+    for (int sweep = 0; sweep < 2; ++sweep) {
+        parameters[0] += 0.1;
+        BOOST_CHECK_NO_THROW(run.forward());
+        BOOST_CHECK_NO_THROW(run.backward());
+    }
+}
+
 BOOST_AUTO_TEST_CASE(another_size_is_found_in_any_mode) {
     const auto says = [](const NumericError& e) {
         const std::string text = e.what();
         return text.find("layer 'rnn, layer 1' at step 1009 (link 3) now has") != std::string::npos &&
                text.find("a layer's sizes are a function of steps and batch alone") != std::string::npos;
     };
-    for (const bool verify : {false, true}) BOOST_CHECK_EXCEPTION(sweep_over(Faulty::Fault::other_size, verify, {}, "store_all"), NumericError, says);
+    for (const bool verify : {false, true})
+        BOOST_CHECK_EXCEPTION(sweep_over(Faulty::Fault::other_size, verify, {}, "store_all"), NumericError, says);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// G26: recomputing by groups feeds the wrong input to inner layers: each got the group's. 6 different layers that give 4, 7,
-// 5, 9, 6 and 3 features, groups of 3: as checkpoint blocks and as a schedule over the depth, loss and gradients have the bits
-// of keeping all.
+// G26: recomputing by groups feeds the wrong input to inner layers: each got the group's. 6 different layers that give
+// 4, 7, 5, 9, 6 and 3 features, groups of 3: as checkpoint blocks and as a schedule over the depth, loss and gradients
+// have the bits of keeping all.
 BOOST_AUTO_TEST_SUITE(G26)
 
 BOOST_AUTO_TEST_CASE(groups_of_three_layers_have_the_bits_of_store_all) {
     using Cell = RecurrentSpec::Cell;
     constexpr Index steps = 11, batch = 3, chunk = 4;
-    const std::vector<LayerSpec> layers{DenseSpec{"dense", 2, 4},
-                                        RecurrentSpec{.name = "lstm", .inputs = 4, .hidden = 7, .layer_norm = true},
-                                        RecurrentSpec{.name = "gru", .inputs = 7, .hidden = 5, .cell = Cell::gru},
-                                        RecurrentSpec{.name = "heads", .inputs = 5, .hidden = 9, .heads = 3, .weight_drop = 0.3},
-                                        RecurrentSpec{.name = "projected", .inputs = 9, .hidden = 8, .projection = 6},
-                                        RecurrentSpec{.name = "relu", .inputs = 6, .hidden = 3, .cell = Cell::rnn_relu}};
+    const std::vector<LayerSpec> layers{
+        DenseSpec{"dense", 2, 4},
+        RecurrentSpec{.name = "lstm", .inputs = 4, .hidden = 7, .layer_norm = true},
+        RecurrentSpec{.name = "gru", .inputs = 7, .hidden = 5, .cell = Cell::gru},
+        RecurrentSpec{.name = "heads", .inputs = 5, .hidden = 9, .heads = 3, .weight_drop = 0.3},
+        RecurrentSpec{.name = "projected", .inputs = 9, .hidden = 8, .projection = 6},
+        RecurrentSpec{.name = "relu", .inputs = 6, .hidden = 3, .cell = Cell::rnn_relu}};
     const std::vector<LayerSpec> grouped{CheckpointSpec{"first", {layers.begin(), layers.begin() + 3}},
                                          CheckpointSpec{"second", {layers.begin() + 3, layers.end()}}};
     LossSpec squares;
     squares.kind = LossSpec::Kind::mean_squared_error;
     for (const Driver driver : drivers) BOOST_TEST_CONTEXT(to_string(driver)) {
-            const auto network = build<double>(driver, {layers, squares}), blocks = build<double>(driver, {grouped, squares});
+            const auto network = build<double>(driver, {layers, squares}),
+                       blocks = build<double>(driver, {grouped, squares});
             for (Index l = 0; l < 6; ++l)
-                BOOST_TEST(network.layer(l).footprint(1, 1).outputs == std::vector<Index>({4, 7, 5, 9, 6, 3})[static_cast<std::size_t>(l)]);
+                BOOST_TEST(network.layer(l).footprint(1, 1).outputs ==
+                           std::vector<Index>({4, 7, 5, 9, 6, 3})[static_cast<std::size_t>(l)]);
             const auto parameters = parameters_for(network);
             const auto problem = data_for(network.spec(), network.carry(), steps, batch);
             const auto start = random_values(network.state() * batch, 7);

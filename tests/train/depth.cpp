@@ -1,5 +1,5 @@
-// Training under schedules along the depth: the same bits whatever a link keeps of its layers, with any number of threads, and
-// bytes predicted.
+// Training under schedules along the depth: the same bits whatever a link keeps of its layers, with any number of
+// threads, and bytes predicted.
 // SPDX-License-Identifier: MIT
 #define BOOST_TEST_MODULE depth
 #include "support/unit_test.hpp"
@@ -60,9 +60,11 @@ BOOST_AUTO_TEST_CASE(bits_depend_on_neither_axis_nor_threads_and_bytes_are_predi
         std::vector<float> wanted;
         std::int64_t all = 0;
         const DepthOptions half{.family = Family::optimal, .budget = 12000};
-        for (const DepthOptions& kept : {DepthOptions{}, DepthOptions{.family = Family::sqrt}, DepthOptions{.family = Family::slots, .slots = 1}, half,
-                                         DepthOptions{.always = {"*"}, .never = {}}})
-            for (const auto& [family, slots] : {std::pair{"store_all", Index{0}}, std::pair{"revolve", Index{1}}, std::pair{"revolve", Index{3}}})
+        for (const DepthOptions& kept :
+             {DepthOptions{}, DepthOptions{.family = Family::sqrt}, DepthOptions{.family = Family::slots, .slots = 1},
+              half, DepthOptions{.always = {"*"}, .never = {}}})
+            for (const auto& [family, slots] :
+                 {std::pair{"store_all", Index{0}}, std::pair{"revolve", Index{1}}, std::pair{"revolve", Index{3}}})
                 for (const Index threads : {1, 2}) {
                     Trainer<float> t(network, source, options(family, slots, threads, kept));
                     t.run(7);
@@ -82,9 +84,12 @@ BOOST_AUTO_TEST_CASE(options_that_do_not_fit_are_refused) {
     const Text text(1 + 5 * 53);
     const Network<float> network = build<float>(models()[0]);
     const auto source = text.source<float>(5, 13);
-    BOOST_CHECK_EXCEPTION(Trainer<float>(network, source, options("store_all", 0, 1, {.never = {"rnm*"}})), InvalidArgument,
-                          [](const InvalidArgument& e) { return std::string(e.what()).find("depth.never names 'rnm*'") != std::string::npos; });
-    BOOST_CHECK_THROW(Trainer<float>(network, source, options("store_all", 0, 1, {.family = Family::optimal, .budget = 64})), NoPlan);
+    BOOST_CHECK_EXCEPTION(Trainer<float>(network, source, options("store_all", 0, 1, {.never = {"rnm*"}})),
+                          InvalidArgument, [](const InvalidArgument& e) {
+                              return std::string(e.what()).find("depth.never names 'rnm*'") != std::string::npos;
+                          });
+    BOOST_CHECK_THROW(
+        Trainer<float>(network, source, options("store_all", 0, 1, {.family = Family::optimal, .budget = 64})), NoPlan);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

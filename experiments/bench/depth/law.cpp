@@ -1,5 +1,5 @@
-// Bytes and time along the depth: stacks of n equal layers with every tape kept, and by groups; a stack of 100 layers; the
-// LSTM of Chen 2016 scaled by 8. Peer in the same run: the same stack with every tape kept.
+// Bytes and time along the depth: stacks of n equal layers with every tape kept, and by groups; a stack of 100 layers;
+// the LSTM of Chen 2016 scaled by 8. Peer in the same run: the same stack with every tape kept.
 // SPDX-License-Identifier: MIT
 #include "backsweep/base/random.hpp"
 #include "backsweep/nn/time_chain.hpp"
@@ -37,14 +37,19 @@ void floor_of(bool holds, const char* what) {
 /// A model with a window of made data, swept in links of `chunk` steps.
 class Training {
 public:
-    Training(const ModelSpec& model, Index steps, Index batch, Index chunk, const DepthOptions& depth, ScheduleOptions time)
-        : network_(build<float>(model)), chain_(network_, batch, chunk, ledger_, {}, depth), parameters_(size(network_.parameters().size())),
-          gradients_(parameters_.size()), data_(size(steps * batch * std::max(model.inputs(), model.outputs()))),
+    Training(const ModelSpec& model, Index steps, Index batch, Index chunk, const DepthOptions& depth,
+             ScheduleOptions time)
+        : network_(build<float>(model)),
+          chain_(network_, batch, chunk, ledger_, {}, depth),
+          parameters_(size(network_.parameters().size())),
+          gradients_(parameters_.size()),
+          data_(size(steps * batch * std::max(model.inputs(), model.outputs()))),
           tokens_(size(steps * batch)) {
         network_.start(1, parameters_);
         const Random random(1, 0);
         for (std::size_t k = 0; k < data_.size(); ++k) data_[k] = static_cast<float>(random.normal(0, k));
-        for (std::size_t k = 0; k < tokens_.size(); ++k) tokens_[k] = static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(model.outputs()), 1, k));
+        for (std::size_t k = 0; k < tokens_.size(); ++k)
+            tokens_[k] = static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(model.outputs()), 1, k));
         Window<float> window;
         window.steps = steps;
         window.inputs = window.values = data_.data();
@@ -120,7 +125,8 @@ void law() {
     std::printf("%6s %12s %12s %7s %10s\n", "n", "all bytes", "sqrt bytes", "extra", "time, of 1 + phi extra / n");
     double x0 = 0, all0 = 0, few0 = 0, x1 = 0, all1 = 0, few1 = 0;
     for (Index n = 16; n <= 1024; n *= 2) {
-        Training all(stack(n, 16), 8, 8, 8, {}, one_link), few(stack(n, 16), 8, 8, 8, {.family = DepthOptions::Family::sqrt}, one_link);
+        Training all(stack(n, 16), 8, 8, 8, {}, one_link),
+            few(stack(n, 16), 8, 8, 8, {.family = DepthOptions::Family::sqrt}, one_link);
         const auto [a, f] = times(all, few);
         const double phi = a.forward / a.both, extra = static_cast<double>(few.program().replays);
         const double ratio = f.both / a.both / (1.0 + phi * extra / static_cast<double>(n));
@@ -141,24 +147,29 @@ void hundred() {
         few(stack(n, hidden), 16, 16, 16, {.family = DepthOptions::Family::sqrt, .period = 4}, one_link);
     const auto [a, f] = times(all, few);
     const double phi = a.forward / a.both, less = all.bytes() / few.bytes();
-    std::printf("100 layers, groups of 4: %.1f times less in activations and tapes (%.0f and %.0f bytes), %.1f times with all workspace; time %.3f, "
-                "phi %.3f, of 1 + 0.96 phi %.3f\n",
-                less, all.bytes(), few.bytes(), all.measured() / few.measured(), f.both / a.both, phi, f.both / a.both / (1.0 + 0.96 * phi));
+    std::printf(
+        "100 layers, groups of 4: %.1f times less in activations and tapes (%.0f and %.0f bytes), %.1f times with all "
+        "workspace; time %.3f, "
+        "phi %.3f, of 1 + 0.96 phi %.3f\n",
+        less, all.bytes(), few.bytes(), all.measured() / few.measured(), f.both / a.both, phi,
+        f.both / a.both / (1.0 + 0.96 * phi));
     floor_of(less >= 10.0, "10 times less memory");
     floor_of(f.both / a.both <= 1.02 * (1.0 + 0.96 * phi), "time <= 1.02 (1 + 0.96 phi)");
 }
 
 void chen() {
-    ModelSpec m{{EmbeddingSpec{"embedding", 625, 128, std::nullopt}, RecurrentSpec{.name = "rnn", .inputs = 128, .hidden = 128, .layers = 4},
-                 DenseSpec{"head", 128, 625}},
+    ModelSpec m{{EmbeddingSpec{"embedding", 625, 128, std::nullopt},
+                 RecurrentSpec{.name = "rnn", .inputs = 128, .hidden = 128, .layers = 4}, DenseSpec{"head", 128, 625}},
                 {}};
     ScheduleOptions periodic{.family = "periodic"};
     periodic.period = 8;
     Training all(m, 64, 8, 1, {}, one_link), few(m, 64, 8, 1, {}, periodic);
     const auto [a, f] = times(all, few);
-    std::printf("Chen's LSTM / 8 (128 hidden, 4 layers, 64 steps, batch 8, softmax 625), groups of 8 steps: %.1f times less (%.0f and %.0f bytes of "
-                "slots, tapes and workspace), time %.3f\n",
-                all.measured() / few.measured(), all.measured(), few.measured(), f.both / a.both);
+    std::printf(
+        "Chen's LSTM / 8 (128 hidden, 4 layers, 64 steps, batch 8, softmax 625), groups of 8 steps: %.1f times less "
+        "(%.0f and %.0f bytes of "
+        "slots, tapes and workspace), time %.3f\n",
+        all.measured() / few.measured(), all.measured(), few.measured(), f.both / a.both);
     floor_of(all.measured() / few.measured() >= 4.0, "4 times less memory");
 }
 

@@ -23,10 +23,10 @@ struct DepthFrame {
     const Real* parameters = nullptr;  ///< flat
     Real* gradients = nullptr;         ///< flat, added to
     const Real* carry_in = nullptr;
-    Real* carry_out = nullptr;         ///< assigned by advance and record, layer by layer
-    Real* dcarry = nullptr;            ///< reverse: in place, layer by layer
-    Real* const* memory = nullptr;     ///< rows of every memory of the network, as Forward::memory; null: it has none
-    Real* const* dmemory = nullptr;    ///< their adjoints
+    Real* carry_out = nullptr;       ///< assigned by advance and record, layer by layer
+    Real* dcarry = nullptr;          ///< reverse: in place, layer by layer
+    Real* const* memory = nullptr;   ///< rows of every memory of the network, as Forward::memory; null: it has none
+    Real* const* dmemory = nullptr;  ///< their adjoints
     Real* workspace = nullptr;
 
     Footprint footprint(Index l) const { return network->layer(l).footprint(at.steps, at.batch); }
@@ -37,15 +37,24 @@ struct DepthFrame {
     void record(Index l, const Real* x, Real* y, Real* tape) const { network->layer(l).record(forward(l, x, y, tape)); }
     void reverse(Index l, const Real* x, const Real* y, const Real* tape, const Real* dy, Real* dx) const {
         const Index offset = network->parameter_offset(l), carry = network->carry_offset(l, at.batch);
-        network->layer(l).reverse({at, parameters + offset, gradients + offset, tape, carry_in + carry, dy, dx, dcarry + carry,
-                                   workspace, tied(parameters, l), tied(gradients, l), first(memory, l), first(dmemory, l), x, y});
+        network->layer(l).reverse({at, parameters + offset, gradients + offset, tape, carry_in + carry, dy, dx,
+                                   dcarry + carry, workspace, tied(parameters, l), tied(gradients, l), first(memory, l),
+                                   first(dmemory, l), x, y});
     }
 
 private:
     Forward<Real> forward(Index l, const Real* x, Real* y, Real* tape) const {
         const Index carry = network->carry_offset(l, at.batch);
-        return {at, parameters + network->parameter_offset(l), x, y, carry_in + carry, carry_out + carry, tape, workspace,
-                tied(parameters, l), first(memory, l)};
+        return {at,
+                parameters + network->parameter_offset(l),
+                x,
+                y,
+                carry_in + carry,
+                carry_out + carry,
+                tape,
+                workspace,
+                tied(parameters, l),
+                first(memory, l)};
     }
     /// The parameter, or its gradients, of an earlier layer that layer l reads too; null: none.
     template <class T>
@@ -57,9 +66,9 @@ private:
     Real* const* first(Real* const* all, Index l) const { return all ? all + network->memory_offset(l) : nullptr; }
 };
 
-/// Chain over the layers of `frame().network` by one segment; the loss is the last link. A state is the input of a layer
-/// [step][batch][feature]. Over a whole window it is the depth-outer order, the only one for models that cannot be cut in
-/// time; a time chain plays schedules over its layers by a DepthProgram, whose specification this chain is.
+/// Chain over the layers of `frame().network` by one segment; the loss is the last link. A state is the input of a
+/// layer [step][batch][feature]. Over a whole window it is the depth-outer order, the only one for models that cannot
+/// be cut in time; a time chain plays schedules over its layers by a DepthProgram, whose specification this chain is.
 template <class Real>
 class DepthChain {
 public:
@@ -131,8 +140,9 @@ public:
     /// Throws ScheduleError without keep_outputs(true).
     void restart(Tape& tape, State& x) {
         if (!outputs_)
-            throw ScheduleError("this schedule takes states out of tapes, but the tapes of this depth chain do not keep them; call "
-                                "keep_outputs(true)");
+            throw ScheduleError(
+                "this schedule takes states out of tapes, but the tapes of this depth chain do not keep them; call "
+                "keep_outputs(true)");
         x.values = tape.y;
     }
 
@@ -144,8 +154,8 @@ public:
         const Footprint size = frame_.footprint(l);
         const bool wanted = size.inputs > 0 && (l > 0 || input_gradient_);
         if (wanted) spare_.resize(frame_.flow(l));
-        frame_.reverse(l, size.reads_x ? tape.x.data() : nullptr, size.reads_y ? tape.y.data() : nullptr, tape.own.data(),
-                       size.outputs > 0 ? a.values.data() : nullptr, wanted ? spare_.data() : nullptr);
+        frame_.reverse(l, size.reads_x ? tape.x.data() : nullptr, size.reads_y ? tape.y.data() : nullptr,
+                       tape.own.data(), size.outputs > 0 ? a.values.data() : nullptr, wanted ? spare_.data() : nullptr);
         if (wanted) a.values.swap(spare_);
     }
 

@@ -12,20 +12,15 @@
 
 namespace backsweep {
 
-/// A state is the input of a layer over the whole window, [step][batch][feature]; the tape of a layer is its input and its
-/// sweep along time, resting at the turn. Calls of layers are those of a TimeChain with the same chunk, in another order, so
-/// the bits are the same, but for a parameter that two layers share: what they add to its gradient comes in another order.
-/// The caller's network, parameters, gradients and window must outlive it. One thread at a time.
+/// A state is the input of a layer over the whole window, [step][batch][feature]; the tape of a layer is its input and
+/// its sweep along time, resting at the turn. Calls of layers are those of a TimeChain with the same chunk, in another
+/// order, so the bits are the same, but for what two layers add to: a shared parameter's gradient, a context's dkeys
+/// and dvalues. (And where memories of several lengths end in hidden rows, of which a shorter one may then get fewer:
+/// equal to rounding.) The caller's network, parameters, gradients and window must outlive it. One thread at a time.
 template <class Real>
 class DepthOuterChain {
 public:
-    struct State {
-        Buffer<Real> values;
-        void rebook(Kind kind) noexcept { values.rebook(kind); }
-        friend void swap(State& a, State& b) noexcept { a.values.swap(b.values); }
-        friend std::vector<Blob> blobs(State& x) { return backsweep::blobs(x.values); }
-        friend std::span<Real> values(State& x) { return x.values.span(); }
-    };
+    using State = typename DepthChain<Real>::State;
     using Adjoint = State;
     class Sweep;
     struct Tape {
@@ -37,9 +32,11 @@ public:
         Buffer<Real> y;                ///< the output, with keep_outputs
     };
 
-    /// `time`: of every layer's sweep; its `steps` are set here. Closed families in RAM. Throws InvalidArgument if batch or
-    /// chunk is below 1, or time.problem().
-    DepthOuterChain(const Network<Real>& network, Index batch, Index chunk, ScheduleOptions time, Ledger& ledger = Ledger::process());
+    /// `time`: of every layer's sweep; its `steps` are set by show, which throws InvalidArgument with time.problem().
+    /// Closed families in RAM. Throws InvalidArgument if batch or chunk is below 1, or for a part of a network without
+    /// its loss.
+    DepthOuterChain(const Network<Real>& network, Index batch, Index chunk, ScheduleOptions time,
+                    Ledger& ledger = Ledger::process());
     ~DepthOuterChain();
     DepthOuterChain(DepthOuterChain&&) = delete;
     DepthOuterChain& operator=(DepthOuterChain&&) = delete;
@@ -53,8 +50,8 @@ public:
     /// Tapes keep their layer's output, for schedules that take states out of them (Verb::restart).
     void keep_outputs(bool kept) noexcept { outputs_ = kept; }
 
-    /// Blocks as Network::state() and adjoint(): the state between windows behind the window, once a forward sweep is done,
-    /// and the adjoint of the state before it, once all layers are reversed.
+    /// Blocks as Network::state() and adjoint(): the state between windows behind the window, once a forward sweep is
+    /// done, and the adjoint of the state before it, once all layers are reversed.
     std::span<const Real> carried() const noexcept { return carried_.span(); }
     std::span<const Real> first_adjoint() const noexcept { return first_adjoint_.span(); }
     /// Of the links along time that the loss has recorded so far: of all, once it is reversed.
@@ -65,6 +62,7 @@ public:
 
     std::optional<Index> length() const { return network_->depth(); }
     State initial() const;
+    void shape(Index l, State& x) const;
     Index advance(Range r, State& x);
     Index record(Range r, State& x, Tape& tape);
     /// Throws ScheduleError without keep_outputs(true).

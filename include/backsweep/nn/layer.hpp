@@ -109,7 +109,8 @@ struct Forward {
     const Segment<Real>& at;
     const Real* parameters;  ///< this layer's part of the flat vector
     const Real* x;           ///< [step][batch][inputs]; null if the layer reads tokens
-    Real* y;                 ///< [step][batch][outputs], assigned; null (record, unless Footprint::reads_y): not wanted
+    Real* y;                 ///< [step][batch][outputs], assigned; null (record, unless Footprint::reads_y): not wanted,
+                             ///< and then carry_out and memory, which have their bits already, may be left alone
     const Real* carry_in;    ///< carry x batch elements, the state before the segment
     Real* carry_out;         ///< assigned: the state after it
     Real* tape;              ///< record: assigned; advance: null

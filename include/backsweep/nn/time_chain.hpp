@@ -131,11 +131,19 @@ public:
     void start_from_zero() { start_ = nullptr; }
     /// Terminal adjoint that `seed` gives; zero until set.
     void end_with(std::optional<State> adjoint) { end_ = std::move(adjoint); }
-    /// Where activations lie that DepthOptions::place sends to disk; it must outlive the chain, which empties its slots.
-    void use(Store& store) { store_ = &store; }
+    /// Where activations lie that DepthOptions::place sends to disk: a store of this chain's alone, which must outlive it. The
+    /// chain empties the slots that it has filled.
+    void use(Store& store) {
+        empty_store();
+        store_ = &store;
+    }
     /// Verify mode: whenever a layer runs a link again in the same window, its output, carry and loss must have the bits of
-    /// the first time; else NumericError names step and layer. Costs 8 bytes and a pass over the output a layer and link.
-    void verify(bool on) { verify_ = on; }
+    /// the first time; else NumericError names step and layer. It begins anew with every sweep from initial(). Costs 8 bytes
+    /// and a pass over the output a layer and link, and room for one output, which no prediction has.
+    void verify(bool on) {
+        verify_ = on;
+        prints_.clear();
+    }
 
     /// Of the window, those left out included.
     Index steps() const noexcept { return window_.steps; }
@@ -172,6 +180,7 @@ private:
     Real* array(const DepthCall::Place& place, Real* rest) {
         return place.size == 0 ? nullptr : (place.rests ? rest : scratch_.data()) + place.offset;
     }
+    /// For a window of so many steps.
     void compile(Index steps);
     /// The link's input into x, and its output, if it is a part that has one, out of y.
     void input(Index link, Real* x) const;
@@ -213,7 +222,7 @@ private:
     bool measures_ = false;
     std::vector<Timed> timed_;  // by layer
     bool verify_ = false;
-    std::vector<std::uint64_t> prints_;  // verify: of each link and layer, 0: not seen
+    mutable std::vector<std::uint64_t> prints_;  // verify: of each link and layer, 0: not seen
     Buffer<Real> unread_;                // verify: an output that nothing reads
 };
 

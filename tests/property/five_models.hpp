@@ -16,12 +16,11 @@ struct NamedModel {
     bool marked = false;  ///< to be shown sequences of unequal length
 };
 
-/// Of tokens below 9 and classes below 11.
-inline std::vector<NamedModel> five_models() {
+inline std::vector<NamedModel> five_models(Index vocabulary = 9, Index classes = 11) {
     using Cell = RecurrentSpec::Cell;
     ModelEnds ends;
-    ends.vocabulary = 9;
-    ends.outputs = 11;
+    ends.vocabulary = vocabulary;
+    ends.outputs = classes;
     const auto cells = [&](RecurrentSpec rnn, double dropout) {
         RecurrentModel m;
         m.ends = ends;

@@ -32,7 +32,7 @@ public:
         window.input_gradient = nullptr;
         if (of.start_) {
             start = chain.zero();
-            of.exchange(layer, false, false, const_cast<Real*>(of.start_), start.carry.data());
+            of.exchange(layer, part, false, false, const_cast<Real*>(of.start_), start.carry.data());
             chain.start_from(start);
         }
         chain.show(window);
@@ -111,14 +111,14 @@ void DepthOuterChain<Real>::shape(Index l, State& x) const {
 }
 
 template <class Real>
-void DepthOuterChain<Real>::exchange(Index layer, bool adjoint, bool out, Real* whole, Real* part) const {
+void DepthOuterChain<Real>::exchange(Index layer, const Network<Real>& own, bool adjoint, bool out, Real* whole,
+                                     Real* part) const {
     const auto copy = [&](Index in_whole, Index in_part, Index count) {
         if (out)
             std::copy_n(part + in_part, count, whole + in_whole);
         else
             std::copy_n(whole + in_whole, count, part + in_part);
     };
-    const Network<Real> own = network_->part({layer, layer + 1});
     copy(network_->carry_offset(layer, batch_), 0, own.carry() * batch_);
     const MemoryLayout of_whole = memory_layout(*network_, batch_, 1, {}), of_part = memory_layout(own, batch_, 1, {});
     for (std::size_t m = 0; m < own.memories().size(); ++m) {
@@ -137,7 +137,7 @@ void DepthOuterChain<Real>::finish(Index layer, Sweep& sweep) {
     counts_ += sweep.run.counts();
     typename TimeChain<Real>::State end;
     sweep.chain.carry_over(*sweep.chain.length(), sweep.run.state(), end);
-    exchange(layer, false, true, carried_.data(), end.carry.data());
+    exchange(layer, sweep.part, false, true, carried_.data(), end.carry.data());
     read_losses(sweep);
 }
 
@@ -195,7 +195,7 @@ void DepthOuterChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
     sweep.chain.pull(a.values.data(), !wanted ? nullptr : l > 0 ? dx.values.data() : window_.input_gradient);
     if (end_) {
         typename TimeChain<Real>::Adjoint end = sweep.chain.zero_adjoint();
-        exchange(l, true, false, const_cast<Real*>(end_), end.carry.data());
+        exchange(l, sweep.part, true, false, const_cast<Real*>(end_), end.carry.data());
         sweep.chain.end_with(std::move(end));
     }
     const Counts before = sweep.run.counts();
@@ -205,7 +205,7 @@ void DepthOuterChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
         after.loads -= before.loads;
     after.stows -= before.stows, after.fetches -= before.fetches;
     counts_ += after;
-    exchange(l, true, true, first_adjoint_.data(), sweep.run.adjoint().carry.data());
+    exchange(l, sweep.part, true, true, first_adjoint_.data(), sweep.run.adjoint().carry.data());
     read_losses(sweep);
     tape.sweep.reset();
     tape.y.release();

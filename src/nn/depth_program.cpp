@@ -539,6 +539,7 @@ DepthProgram fewest_bytes(const Layers& layers) {
 /// know neither what layers share nor gaps, for budgets found by halving, and groups. Throws NoPlan.
 DepthProgram least_work(const Layers& layers, std::int64_t budget, std::int64_t element) {
     std::vector<DepthProgram> all = by_groups(layers);
+    if (elements(all.back()) <= budget) return all.back();  // one group: the schedule runs nothing again
     ChainOptions options;
     options.chain = costs_of(layers, element);
     for (const bool second : {true, false}) {

@@ -115,14 +115,14 @@ public:
         }
         for (std::size_t l = layers_.size(); l-- > 0;) {
             const Footprint& each = prints[l];
-            const Index above = tape;  // the output of the layer below ends where this one's tape begins
+            const Index end = tape;  // of the layer's part: its tape, then its output where that is kept
             tape -= each.tape + kept(prints, l) * positions;
             carry -= each.carry;
             Real* const dx = l > 0 ? here : call.dx;
             const Real* const x = !each.reads_x ? nullptr
                                   : l == 0      ? call.x
                                                 : call.tape + tape - each.inputs * positions;
-            const Real* const y = each.reads_y ? call.tape + above - each.outputs * positions : nullptr;
+            const Real* const y = each.reads_y ? call.tape + end - each.outputs * positions : nullptr;
             layers_[l]->reverse({segment, call.parameters + offsets_[l], call.gradients + offsets_[l], call.tape + tape,
                                  call.carry_in + carry * batch, dy, dx, call.dcarry + carry * batch,
                                  call.workspace + 2 * width, nullptr, nullptr, from(call.memory, l),

@@ -74,7 +74,7 @@ public:
 private:
     State room(Index features) const;
     /// Copies a layer's part of a block of the whole network, or the part into the block.
-    void exchange(Index layer, bool adjoint, bool out, Real* whole, Real* part) const;
+    void exchange(Index layer, const Network<Real>& own, bool adjoint, bool out, Real* whole, Real* part) const;
     void finish(Index layer, Sweep& sweep);
     void read_losses(const Sweep& sweep);
 

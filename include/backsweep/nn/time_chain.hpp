@@ -74,8 +74,8 @@ template <class Real>
 TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk, bool carried = true,
                                 const MemoryPlaces& places = {}, const DepthOptions& depth = {});
 
-/// A Chain over ceil(steps / chunk) links, of a network or a part of one; the last chunk may be short. Steps behind the last that is no filler in any
-/// sequence are left out: they change no bit. Network, parameters, gradients and data are the
+/// A Chain over ceil(steps / chunk) links, of a network or a part of one; the last chunk may be short. Steps behind the
+/// last that is no filler in any sequence are left out: they change no bit. Network, parameters, gradients and data are the
 /// caller's and must outlive it. Bits depend on the chunk, never on the schedule. One thread at a time.
 template <class Real>
 class TimeChain {

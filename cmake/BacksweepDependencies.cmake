@@ -1,6 +1,8 @@
-# Searches for what the rooms need (docs/dependencies.md). The planning rooms need threads only.
+# Searches for what the rooms need (docs/dependencies.md). The planning rooms need threads, and two libraries for the disk.
 # SPDX-License-Identifier: MIT
 find_package(Threads REQUIRED)
+find_package(zstd 1.5 REQUIRED)
+find_path(BACKSWEEP_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 
 if(BACKSWEEP_WITH_BOOST)
     set(boost_components iostreams)

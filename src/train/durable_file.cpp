@@ -2,7 +2,7 @@
 #include "backsweep/train/durable_file.hpp"
 
 #include "backsweep/base/error.hpp"
-#include "train/fail_point.hpp"
+#include "base/system_calls.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -60,18 +60,15 @@ public:
 
     void commit() {
         flush();
-        fail_point("fsync");
-        if (::fsync(file_) != 0) fail();
+        if (sys::fsync(file_) != 0) fail();
         if (::close(std::exchange(file_, -1)) != 0) fail();
-        fail_point("rename");
-        if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
+        if (sys::rename(temporary_.c_str(), path_.c_str()) != 0) fail();
         committed_ = true;
 
         const std::filesystem::path parent = path_.parent_path();
         const int folder = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (folder < 0) fail();
-        fail_point("fsync");
-        const int status = ::fsync(folder);
+        const int status = sys::fsync(folder);
         const int reason = errno;
         ::close(folder);
         errno = reason;
@@ -89,8 +86,7 @@ private:
     void flush() {
         const char* from = pbase();
         while (from != pptr()) {
-            fail_point("write");
-            const ssize_t n = ::write(file_, from, static_cast<std::size_t>(pptr() - from));
+            const ssize_t n = sys::write(file_, from, static_cast<std::size_t>(pptr() - from));
             if (n < 0 && errno == EINTR) continue;
             if (n < 0) fail();
             from += n;

@@ -4,8 +4,8 @@
 #define BOOST_TEST_MODULE cli_fail_points
 #include "support/unit_test.hpp"
 
+#include "base/fail_point.hpp"
 #include "cli/program.hpp"
-#include "train/fail_point.hpp"
 
 #include <cstdlib>
 

@@ -5,8 +5,8 @@
 
 #include "backsweep/base/error.hpp"
 #include "backsweep/train/durable_file.hpp"
+#include "base/fail_point.hpp"
 #include "support/scratch.hpp"
-#include "train/fail_point.hpp"
 
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -9,8 +9,8 @@
 #include "backsweep/train/durable_file.hpp"
 #include "backsweep/train/snapshot.hpp"
 #include "backsweep/train/spec_json.hpp"
+#include "base/fail_point.hpp"
 #include "support/scratch.hpp"
-#include "train/fail_point.hpp"
 
 #include <sys/resource.h>
 

@@ -14,11 +14,27 @@
 
 namespace backsweep {
 
+/// What a blob holds: a store that rounds must know.
+enum class Holds : std::uint8_t { bytes, floats, doubles };
+
 /// Memory of the caller, written to a store or read back into.
 struct Blob {
     std::byte* data = nullptr;
     std::size_t size = 0;
+    Holds holds = Holds::bytes;  ///< bytes are never rounded
 };
+
+/// What an array of T holds.
+template <class T>
+inline constexpr Holds holds = std::is_same_v<T, float>    ? Holds::floats
+                               : std::is_same_v<T, double> ? Holds::doubles
+                                                           : Holds::bytes;
+
+/// The memory of `count` numbers.
+template <class T>
+Blob blob(T* data, std::size_t count) noexcept {
+    return {reinterpret_cast<std::byte*>(data), count * sizeof(T), holds<T>};
+}
 
 /// Bytes of all blobs together.
 inline std::size_t total_size(std::span<const Blob> blobs) noexcept {
@@ -35,24 +51,24 @@ BACKSWEEP_API std::uint64_t fingerprint(std::span<const Blob> blobs) noexcept;
 template <class T>
     requires std::is_arithmetic_v<T>
 std::vector<Blob> blobs(T& x) {
-    return {{reinterpret_cast<std::byte*>(&x), sizeof(T)}};
+    return {blob(&x, 1)};
 }
 
 template <class T>
     requires std::is_arithmetic_v<T>
 std::vector<Blob> blobs(std::vector<T>& x) {
-    return {{reinterpret_cast<std::byte*>(x.data()), x.size() * sizeof(T)}};
+    return {blob(x.data(), x.size())};
 }
 
 template <class T, std::size_t N>
     requires std::is_arithmetic_v<T>
 std::vector<Blob> blobs(std::array<T, N>& x) {
-    return {{reinterpret_cast<std::byte*>(x.data()), N * sizeof(T)}};
+    return {blob(x.data(), N)};
 }
 
 template <class T>
 std::vector<Blob> blobs(Buffer<T>& x) {
-    return {{reinterpret_cast<std::byte*>(x.data()), static_cast<std::size_t>(x.size()) * sizeof(T)}};
+    return {blob(x.data(), static_cast<std::size_t>(x.size()))};
 }
 
 }  // namespace backsweep

@@ -25,6 +25,10 @@ public:
     virtual void erase(std::int32_t slot) noexcept = 0;
     /// A hint: `slot` will be read soon.
     virtual void expect(std::int32_t slot) { static_cast<void>(slot); }
+    /// Returns when everything written is durable, as far as the store can. Throws the StoreError of an earlier write.
+    virtual void settle() {}
+    /// Whether a read gives back every bit; a store that rounds numbers does not, and verifies its content itself.
+    virtual bool exact() const noexcept { return true; }
 };
 
 }  // namespace backsweep

@@ -6,6 +6,7 @@
 #include "backsweep/schedule/complete.hpp"
 #include "backsweep/schedule/referee.hpp"
 #include "backsweep/schedule/schedule.hpp"
+#include "c/face.hpp"
 
 #include <algorithm>
 #include <array>
@@ -36,9 +37,28 @@ struct backsweep_schedule {
     bool running = false;  // backsweep_run plays it
 };
 
+namespace backsweep::face {
+
+namespace {
+
+/// Fixed, so that telling of an error cannot fail itself.
+thread_local std::array<char, 1024> error_text{};
+
+}  // namespace
+
+int tell(int status, std::string_view text) noexcept {
+    const std::size_t size = std::min(text.size(), error_text.size() - 1);
+    std::memcpy(error_text.data(), text.data(), size);
+    error_text[size] = '\0';
+    return status;
+}
+
+}  // namespace backsweep::face
+
 namespace {
 
 using namespace backsweep;
+using namespace backsweep::face;
 
 static_assert(sizeof(backsweep_action) == sizeof(Action) && alignof(backsweep_action) == alignof(Action));
 static_assert(offsetof(backsweep_action, verb) == offsetof(Action, verb));
@@ -71,49 +91,6 @@ constexpr bool same(backsweep_ending a, Ending b) {
 static_assert(same(BACKSWEEP_CLOSED, Ending::closed) && same(BACKSWEEP_AHEAD, Ending::ahead) &&
               same(BACKSWEEP_MET, Ending::met) && same(BACKSWEEP_LATE, Ending::late));
 
-/// Fixed, so that telling of an error cannot fail itself.
-thread_local std::array<char, 1024> error_text{};
-
-int tell(backsweep_status status, std::string_view text) noexcept {
-    const std::size_t size = std::min(text.size(), error_text.size() - 1);
-    std::memcpy(error_text.data(), text.data(), size);
-    error_text[size] = '\0';
-    return status;
-}
-
-/// `body` may answer with a status of its own; it has then told why.
-template <class Body>
-int guarded(Body&& body) noexcept {
-    try {
-        if constexpr (std::is_void_v<decltype(body())>) {
-            body();
-            return BACKSWEEP_OK;
-        } else {
-            return body();
-        }
-    } catch (const InvalidArgument& error) {
-        return tell(BACKSWEEP_INVALID_ARGUMENT, error.what());
-    } catch (const ScheduleError& error) {
-        return tell(BACKSWEEP_SCHEDULE_ERROR, error.what());
-    } catch (const std::bad_alloc&) {
-        return tell(BACKSWEEP_FAILURE, "there is not enough memory; give fewer slots");
-    } catch (const std::exception& error) {
-        return tell(BACKSWEEP_FAILURE, error.what());
-    } catch (...) {
-        return tell(BACKSWEEP_FAILURE, "an exception of unknown type");
-    }
-}
-
-[[noreturn]] void refuse(const std::string& text) {
-    throw InvalidArgument(text);
-}
-
-template <class Pointer>
-Pointer given(Pointer pointer, const char* name, const char* what_to_give) {
-    if (pointer == nullptr) refuse(std::string(name) + " is NULL; give " + what_to_give);
-    return pointer;
-}
-
 /// The schedule of a handle that no run plays.
 backsweep_schedule& idle(backsweep_schedule* schedule) {
     given(schedule, "schedule", "one that backsweep_create or backsweep_complete returned");
@@ -134,55 +111,6 @@ public:
 private:
     backsweep_schedule& schedule_;
 };
-
-/// The caller's sizeof a struct of which this library knows `known` bytes: structs grow by whole words at their end.
-std::size_t size_from(std::size_t size, std::size_t known, const std::string& name) {
-    constexpr std::size_t word = sizeof(std::size_t), most = std::size_t{1} << 16;
-    if (size < 2 * word || size > most || size % word != 0) {
-        refuse(name + ".size is " + std::to_string(size) + ", this library knows " + std::to_string(known) +
-               " bytes; begin with the _INIT of the struct");
-    }
-    return size;
-}
-
-/// The caller's struct over the defaults, which are zero. An older caller gives fewer fields; a newer one may give more
-/// as long as they are left at their default.
-template <class Struct>
-Struct read(const Struct* from, const std::string& name) {
-    if (from == nullptr) refuse(name + " is NULL; give its _INIT, filled in");
-    const std::size_t size = size_from(from->size, sizeof(Struct), name);
-    Struct result{};
-    std::memcpy(&result, from, std::min(size, sizeof(Struct)));
-    if (size > sizeof(Struct)) {
-        const std::span unknown(reinterpret_cast<const unsigned char*>(from) + sizeof(Struct), size - sizeof(Struct));
-        const auto used = std::find_if(unknown.begin(), unknown.end(), [](unsigned char byte) { return byte != 0; });
-        if (used != unknown.end()) {
-            refuse(name + " has " + std::to_string(size) + " bytes, this library knows " +
-                   std::to_string(sizeof(Struct)) + ", and byte " +
-                   std::to_string(sizeof(Struct) + static_cast<std::size_t>(used - unknown.begin())) +
-                   " is not 0; leave the newer fields out, or take the library that the header belongs to");
-        }
-    }
-    return result;
-}
-
-/// An array of the caller's, each element converted.
-template <class From, class Convert>
-auto array(const From* from, std::size_t count, const std::string& name, Convert convert) {
-    constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
-    if (count > 0) given(from, name.c_str(), "as many elements as its count says");
-    if (count > most) {
-        refuse(name + " has " + std::to_string(count) + " elements, at most " + std::to_string(most) + " are taken");
-    }
-    std::vector<std::decay_t<decltype(convert(*from))>> result(count);
-    std::transform(from, from + count, result.begin(), convert);
-    return result;
-}
-
-bool flag(std::int32_t value, const char* name) {
-    if (value != 0 && value != 1) refuse(std::string(name) + " must be 0 or 1, came " + std::to_string(value));
-    return value == 1;
-}
 
 void need_price(double value, const std::string& name) {
     if (!(value >= 0.0) || std::isinf(value)) {

@@ -83,9 +83,9 @@ const Maker few_slots = [](Index links) { return revolve(links, 5); };
 const Maker everything = [](Index links) { return store_all(links); };
 const Maker blocks = [](Index links) { return periodic(links, 32); };
 
-/// A tape object and the note of what its slot holds, for every tape that is kept.
-constexpr double bookkeeping = 96.0;
-static_assert(sizeof(Buffer<double>) + 24 <= bookkeeping);
+/// A tape object and the note of what its slot holds, for every tape that is kept, and what a deque needs to find it.
+constexpr double bookkeeping = 112.0;
+static_assert(sizeof(Buffer<double>) + 32 <= bookkeeping);
 
 }  // namespace
 

@@ -8,15 +8,21 @@
 #include "backsweep/chain/callback_chain.hpp"
 #include "backsweep/chain/execution.hpp"
 #include "backsweep/chain/gradient_check.hpp"
+#include "backsweep/store/disk_store.hpp"
+#include "backsweep/store/journal.hpp"
 #include "support/counting_chain.hpp"
 #include "support/every_schedule.hpp"
+#include "support/scratch.hpp"
 #include "support/toy_chains.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -139,6 +145,37 @@ BOOST_AUTO_TEST_CASE(G17) {
         BOOST_TEST_REQUIRE(ledger.live_total() == start);
         BOOST_TEST_REQUIRE(disk.full() == 0u);
     }
+
+    // Slots in a file, and every third sweep commits: neither a file nor a descriptor is left either.
+    const test::Scratch scratch;
+    const auto descriptors = [] {
+        return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+    };
+    const auto open = descriptors();
+    for (int sweep = 0; sweep < 400; ++sweep) {
+        const bool abandoned = sweep < 200, commits = sweep % 3 == 0;
+        {
+            DiskStore slots({.folder = scratch.path(), .slots = 3, .slot_bytes = 40 + 40 * 8, .durable = false, .keep = commits}, ledger);
+            std::optional<Journal> journal;
+            if (commits) journal.emplace(JournalOptions{.path = scratch.path() / "journal", .durable = false});
+            Execution run(chain, std::make_unique<test::Spilled>(revolve(60, 4), 1));
+            run.use(Tier::disk, slots);
+            if (commits) {
+                run.commit_to(*journal, {.links = 10});
+                run.recover(static_cast<std::uint64_t>(sweep));
+            } else {
+                run.forward();
+            }
+            if (!abandoned) run.backward();
+            if (commits) {
+                journal->remove();
+                slots.remove();
+            }
+        }
+        BOOST_TEST_REQUIRE(ledger.live_total() == start);
+        BOOST_TEST_REQUIRE(scratch.files().empty());
+        BOOST_TEST_REQUIRE(descriptors() == open);
+    }
 }
 
 // The library itself keeps no references: at most s + 2 live states.
@@ -150,6 +187,29 @@ BOOST_AUTO_TEST_CASE(G18) {
     run.forward();
     run.backward();
     BOOST_TEST((decltype(chain)::State::counts.peak <= 3 + 2));
+
+    // Nor does a sweep that goes on after a kill.
+    struct Killed {};
+    for (const Index stop : {9, 40, 150, 250}) {
+        const test::Scratch scratch;
+        Journal journal({.path = scratch.path() / "journal", .durable = false});
+        for (const bool killed : {true, false}) {
+            Execution again(chain, revolve(100, 3));
+            again.commit_to(journal, {.links = 5});
+            again.observe([&, k = Index{0}](const Action&, double, double) mutable {
+                if (++k == stop && killed) throw Killed{};
+            });
+            run = Execution(chain, revolve(100, 3));
+            chain.restart();
+            decltype(chain)::State::counts.peak = 0;
+            try {
+                const Recovery found = again.recover(1);
+                BOOST_TEST((killed || found.from != Recovery::From::start), "stopped at " << stop);
+                again.backward();
+            } catch (const Killed&) {}
+            BOOST_TEST((decltype(chain)::State::counts.peak <= 3 + 2 + 1), "stopped at " << stop);  // `run` has one
+        }
+    }
 }
 
 // A value made early and used again later: it is part of the state, or its gradient is lost (4.29).

@@ -92,6 +92,11 @@ public:
         inner_->keep(r, x.inner, tape);
     }
     void seed(const State& x, Adjoint& a) { inner_->seed(x.inner, a); }
+    std::vector<Blob> sums()
+        requires Sums<C>
+    {
+        return inner_->sums();
+    }
     void reverse(Range r, State& x, Tape& tape, Adjoint& a) {
         ++reverses;
         inner_->reverse(r, x.inner, tape, a);

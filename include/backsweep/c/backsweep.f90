@@ -11,7 +11,7 @@ module backsweep
     ! What a call answers.
     enum, bind(c)
         enumerator :: backsweep_ok = 0, backsweep_invalid_argument = 1, backsweep_schedule_error = 2, &
-            backsweep_failure = 3, backsweep_stopped = 4
+            backsweep_failure = 3, backsweep_stopped = 4, backsweep_store_error = 5
     end enum
 
     ! What to do.
@@ -252,7 +252,8 @@ module backsweep
         end function
     end interface
 
-    public :: backsweep_ok, backsweep_invalid_argument, backsweep_schedule_error, backsweep_failure, backsweep_stopped
+    public :: backsweep_ok, backsweep_invalid_argument, backsweep_schedule_error, backsweep_failure, backsweep_stopped, &
+        backsweep_store_error
     public :: backsweep_advance, backsweep_record, backsweep_tape, backsweep_reverse, backsweep_save, backsweep_load, &
         backsweep_take, backsweep_restart, backsweep_stow, backsweep_fetch, backsweep_drop, backsweep_move, &
         backsweep_turn, backsweep_done
@@ -262,7 +263,7 @@ module backsweep
         backsweep_callbacks, backsweep_machine, backsweep_prediction, backsweep_callback, backsweep_obey
     public :: backsweep_create, backsweep_complete, backsweep_next, backsweep_more, backsweep_fill, backsweep_run, &
         backsweep_finish, backsweep_rewind, backsweep_destroy, backsweep_predict, backsweep_error_text, &
-        backsweep_verb_name, backsweep_version
+        backsweep_verb_name, backsweep_version, backsweep_to_c, backsweep_from_c
 
 contains
 
@@ -276,9 +277,9 @@ contains
         character(kind=c_char), target :: family_text(64), rule_text(64), first_text(64)
         given = options
         given%size = size(transfer(options, (/c_null_char/)), kind=c_size_t)
-        if (present(family)) given%family = to_c(family, family_text)
-        if (present(rule)) given%rule = to_c(rule, rule_text)
-        if (present(first)) given%first = to_c(first, first_text)
+        if (present(family)) given%family = backsweep_to_c(family, family_text)
+        if (present(rule)) given%rule = backsweep_to_c(rule, rule_text)
+        if (present(first)) given%first = backsweep_to_c(first, first_text)
         schedule = c_create(given)
     end function
 
@@ -357,23 +358,23 @@ contains
     ! What the last failed call of this thread wanted, what came and what to do; '' if none failed.
     function backsweep_error_text() result(text)
         character(:), allocatable :: text
-        text = from_c(c_error_text())
+        text = backsweep_from_c(c_error_text())
     end function
 
     ! 'advance' and so on.
     function backsweep_verb_name(verb) result(text)
         integer(c_int32_t), intent(in) :: verb
         character(:), allocatable :: text
-        text = from_c(c_verb_name(verb))
+        text = backsweep_from_c(c_verb_name(verb))
     end function
 
     function backsweep_version() result(text)
         character(:), allocatable :: text
-        text = from_c(c_version())
+        text = backsweep_from_c(c_version())
     end function
 
     ! `text` without trailing blanks as a C string in `room`; what does not fit is cut off, and no name is that long.
-    function to_c(text, room) result(pointer)
+    function backsweep_to_c(text, room) result(pointer)
         character(*), intent(in) :: text
         character(kind=c_char), target, intent(out) :: room(:)
         type(c_ptr) :: pointer
@@ -386,7 +387,7 @@ contains
         pointer = c_loc(room(1))
     end function
 
-    function from_c(pointer) result(text)
+    function backsweep_from_c(pointer) result(text)
         type(c_ptr), intent(in) :: pointer
         character(:), allocatable :: text
         character(kind=c_char), pointer :: letters(:)

@@ -24,7 +24,8 @@ enum backsweep_status {
     BACKSWEEP_INVALID_ARGUMENT = 1, /* a value that cannot be worked with */
     BACKSWEEP_SCHEDULE_ERROR = 2,   /* a schedule used against its rules */
     BACKSWEEP_FAILURE = 3,          /* anything else, such as no memory */
-    BACKSWEEP_STOPPED = 4           /* a callback stopped the run */
+    BACKSWEEP_STOPPED = 4,          /* a callback stopped the run */
+    BACKSWEEP_STORE_ERROR = 5       /* a file that cannot be written or read: the text has path and reason */
 };
 
 /* What to do. x is the working state, the tape and the adjoint a are the caller's too. */

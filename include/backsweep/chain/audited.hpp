@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace backsweep {
 
@@ -72,6 +73,13 @@ public:
     }
     void seed(const State& x, Adjoint& a) { inner_->seed(x, a); }
     void reverse(Range r, State& x, Tape& tape, Adjoint& a) { inner_->reverse(r, x, tape, a); }
+
+    std::vector<Blob> sums()
+        requires Sums<C>
+    {
+        return inner_->sums();
+    }
+    bool self_contained() const { return backsweep::self_contained(*inner_); }
 
     /// Forgets what was seen: call it where the start, parameters or data change.
     void forget() { seen_.clear(); }

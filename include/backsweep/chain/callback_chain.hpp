@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace backsweep {
 
@@ -53,12 +54,24 @@ public:
     void seed(const S& x, A& a) { seed_(x, a); }
     void reverse(Range r, S&, Tape& tape, A& a) { reverse_(r.first, std::as_const(tape), a); }
 
+    /// Commits ask for what the functions sum up, so that a killed sweep finds it again: say where it is, or give a
+    /// function that answers {} if there is nothing.
+    void sum_in(std::function<std::vector<Blob>()> sums) { sums_ = std::move(sums); }
+    /// Throws InvalidArgument if sum_in() was not called.
+    std::vector<Blob> sums() const {
+        if (!sums_)
+            throw InvalidArgument("a CallbackChain cannot know what its functions sum up, and a killed sweep would lose "
+                                  "it; call sum_in(), with a function that answers {} if there is nothing");
+        return sums_();
+    }
+
 private:
     Index links_;
     S x0_;
     Step step_;
     Seed seed_;
     Reverse reverse_;
+    std::function<std::vector<Blob>()> sums_;
 };
 
 /// Three lambdas: the adjoint is of the state's type.

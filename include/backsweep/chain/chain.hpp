@@ -4,10 +4,12 @@
 #pragma once
 
 #include "backsweep/base/range.hpp"
+#include "backsweep/store/blob.hpp"
 
 #include <concepts>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 namespace backsweep {
 
@@ -28,6 +30,11 @@ namespace backsweep {
 ///   blobs(State&), blobs(Tape&)  beside the type: its memory, for tiers other than RAM; initial() must have the shape
 ///                       of every state then, or
 ///   shape(i, x)         gives x the shape of x_i, whatever it holds
+///   sums()              std::vector<Blob>: all that record, seed and reverse add to or assign and a killed sweep must
+///                       find again (parameter gradients, the loss log); {} if there is none. Required for commits, and
+///                       so is blobs(Adjoint&). Adjoints then have the shape that seed(initial(), a) gives, or that of
+///   shape(i, a)         gives a the shape of the adjoint of x_i
+///   self_contained()    false: a state alone is not enough to go on from; a killed sweep goes on from x_0 only
 ///   x.rebook(kind)      State: books its memory as that kind; an Execution's slots are booked as `slots`
 ///   values(State&)      beside the type: its numbers, for the checkers
 template <class C>
@@ -53,6 +60,21 @@ inline constexpr bool needs_state = [] {
 /// The chain can make a tape without running the link.
 template <class C>
 concept Keeps = Chain<C> && requires(C c, Range r, typename C::State x, typename C::Tape tape) { c.keep(r, x, tape); };
+
+/// The chain says what its sweeps sum up: they may commit.
+template <class C>
+concept Sums = Chain<C> && requires(C c) {
+    { c.sums() } -> std::same_as<std::vector<Blob>>;
+};
+
+/// Whether a state of the chain is enough to go on from.
+template <Chain C>
+bool self_contained(const C& chain) {
+    if constexpr (requires { chain.self_contained(); })
+        return chain.self_contained();
+    else
+        return true;
+}
 
 /// The chain can take the next state out of a tape.
 template <class C>

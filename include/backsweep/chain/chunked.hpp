@@ -48,6 +48,12 @@ public:
         return r.last;
     }
     void seed(const State& x, Adjoint& a) { inner_->seed(x, a); }
+    std::vector<Blob> sums()
+        requires Sums<C>
+    {
+        return inner_->sums();
+    }
+    bool self_contained() const { return backsweep::self_contained(*inner_); }
     void reverse(Range r, State& x, Tape& tape, Adjoint& a) {
         const Range in = inside(r);
         for (Index i = in.last; i-- > in.first;)

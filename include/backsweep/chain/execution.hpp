@@ -9,11 +9,13 @@
 #include "backsweep/chain/chain.hpp"
 #include "backsweep/chain/execution_base.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +56,22 @@ public:
         watching_ = watcher_ && phase_ == Phase::forward && turn_ == nowhere && link > at_;
     }
 
+    /// Verify mode: a state or tape in a RAM slot must have the bits with which it was kept when it is read again, else
+    /// StoreError; and whenever a link ends, or a tape gives the state, at a step whose state was kept earlier in the
+    /// sweep, that state must have the bits of the first time, else NumericError: both name the step. Where the chain
+    /// offers no keep(), every kept state but x_0 is so reached again. Costs a pass over each of these, and 8 bytes a
+    /// link and slot, which no prediction has. Throws InvalidArgument for states or tapes without blobs().
+    void verify(bool on) {
+        if constexpr (!has_bytes<State> || !has_bytes<Tape>) {
+            if (on)
+                throw InvalidArgument(
+                    "verify mode needs the bytes of states and tapes; write `std::vector<Blob> blobs(T&)` beside the type");
+        }
+        verify_ = on;
+        fresh_ = false;
+        phase_ = Phase::done;
+    }
+
     /// Plays from x_0 to the turn (or to the end of a schedule that has none).
     void forward() {
         begin();
@@ -63,6 +81,81 @@ public:
     void forward(State x0) {
         begin();
         start(std::move(x0));
+    }
+
+    /// From now on a sweep that recover() begins writes down where it stands, so that another process can go on after a
+    /// kill. The journal must outlive the Execution; a store for Tier::disk should be kept too, or only x_0 survives.
+    /// Throws InvalidArgument: options.problem().
+    void commit_to(Journal& journal, CommitOptions options)
+        requires Sums<C>
+    {
+        static_assert(has_bytes<State> && has_bytes<Adjoint>,
+                      "commits need the bytes of states and adjoints: write `std::vector<Blob> blobs(T&)` beside the type");
+        commits_ = Commits(journal, std::move(options));
+    }
+    /// In place of forward(): goes on where sweep number `sweep` was when its process was killed, or begins it at x_0.
+    /// backward() then plays the rest; a terminal adjoint is not wanted any more where the turn lies behind. The program
+    /// must be what it was (chain, schedule, parameters, data, options): the journal's run and x_0 are compared. Nothing
+    /// that lies before the place is watched again. The record of the end stands until the journal is cleared, which the
+    /// caller does who has made use of the gradient. Throws as forward(), ScheduleError without commit_to(), and
+    /// InvalidArgument if the record is of a chain of other sizes.
+    Recovery recover(std::uint64_t sweep)
+        requires Sums<C>
+    {
+        if (!commits_.has_journal())
+            throw ScheduleError("recover() wants a journal, but none was given; call commit_to(journal, options)");
+        begin();
+        x_ = State{};
+        x_ = chain_->initial();
+        commits_.begin(sweep, fingerprint(bytes_of(x_)));
+        Recovery found;
+        Survivors survivors;
+        const std::optional<Commits::Note> note = commits_.find(survivors, found.text);
+        if (!note) {
+            found.text = "sweep " + std::to_string(sweep) + " begins: " + found.text;
+            at_ = 0;
+            play_until_turn();
+            return found;
+        }
+        std::erase_if(survivors, [&](const Commits::Survivor& s) {
+            shape(s.step, x_);
+            return !whole(s, bytes_of(x_));
+        });
+        found.states = static_cast<Index>(survivors.size());
+        const bool back = note->end != nowhere;
+        if (note->at != nowhere) shape(note->at, x_);
+        if (back) {
+            if constexpr (requires { chain_->shape(note->end, a_); })
+                chain_->shape(note->end, a_);
+            else
+                chain_->seed(std::as_const(x_), a_);
+        }
+        commits_.read(*note, note->at != nowhere ? bytes_of(x_) : std::vector<Blob>{},
+                      back ? bytes_of(a_) : std::vector<Blob>{}, sums());
+        found.text = "sweep " + std::to_string(sweep) + " goes on ";
+        if (back) {
+            found.from = Recovery::From::reverse;
+            found.at = note->end;
+            found.text += "with " + std::to_string(note->end) + " links left to reverse, ";
+            turned(*note, survivors);
+            watching_ = false;
+            has_adjoint_ = true;
+            const Room slots = room(needs_state<C>);
+            const bool there = std::any_of(survivors.begin(), survivors.end(), [](const auto& s) { return s.step == 0; });
+            if (note->at != nowhere && note->at < end_ && slots.ram >= (there ? 1 : 2)) save({Tier::ram, 0}, note->at, x_);
+            complete_rest(slots);
+        } else {
+            found.from = Recovery::From::forward;
+            found.at = note->at;
+            found.text += "in its forward sweep at link " + std::to_string(note->at) + ", ";
+            const Refill refill = skip(note->at, survivors);
+            if (refill.here.index >= 0) save(refill.here, note->at, x_);
+            if (refill.start.index >= 0) save(refill.start, 0, chain_->initial());
+            watching_ = watching_ && watched_ > note->at;
+            play_until_turn();
+        }
+        found.text += "with " + std::to_string(found.states) + " states on disk";
+        return found;
     }
 
     /// Puts a surviving state into a slot before a schedule made by `complete` is played by resume().
@@ -81,14 +174,18 @@ public:
     /// Seeds the adjoint from the last state and plays to the end. Throws ScheduleError where that state is not at
     /// hand.
     void backward() {
-        may_seed();
-        chain_->seed(std::as_const(x_), a_);
+        if (has_adjoint_) {
+            at_turn("backward()");
+        } else {
+            may_seed();
+            chain_->seed(std::as_const(x_), a_);
+        }
         play_rest();
     }
     /// Takes the terminal adjoint as given and plays to the end.
     void backward(Adjoint a) {
         at_turn("backward(adjoint)");
-        a_ = std::move(a);
+        if (!has_adjoint_) a_ = std::move(a);
         play_rest();
     }
 
@@ -104,7 +201,7 @@ private:
     void begin() {
         ExecutionBase::begin(chain_->length());
         watching_ = watched_ >= 0 && watcher_;
-        fresh_ = false;
+        fresh_ = has_adjoint_ = false;
     }
     void start(State&& x0) {
         x_ = std::move(x0);
@@ -113,11 +210,22 @@ private:
     }
 
     void play_until_turn() {
-        while (phase_ == Phase::forward) play(next());
+        while (phase_ == Phase::forward) observed(next());
     }
     void play_rest() {
         phase_ = Phase::forward;
-        while (phase_ != Phase::done) play(next());
+        while (phase_ != Phase::done) observed(next());
+    }
+    void observed(const Action& a) {
+        if (follows()) {
+            const Fate what = fate(a);
+            if (what == Fate::lost) complete_rest(room(needs_state<C>));
+            if (what != Fate::play) return;
+        }
+        if (!observer_) return play(a);
+        const double begin = seconds();
+        play(a);
+        observer_(a, begin, seconds());
     }
     void play(const Action& a) {
         switch (a.verb) {
@@ -127,7 +235,9 @@ private:
                 show();
                 reached(chain_->record(a.steps, x_, tape_), a.steps);
                 if (at_ == a.steps.last) tape_of_ = a.steps.first, ++counts_.recorded;
+                if (verify_) arrived();
                 show();
+                commit_if_due(turn_ == nowhere);
                 break;
             case Verb::tape:
                 stand(a), no_tape(a);
@@ -136,6 +246,7 @@ private:
                     at_ = needs_state<C> ? a.steps.first : nowhere;
                 } else {
                     reached(chain_->record(a.steps, x_, tape_), a.steps);
+                    if (verify_) arrived();
                     at_ = nowhere;
                 }
                 tape_of_ = a.steps.first, ++counts_.recorded;
@@ -145,6 +256,7 @@ private:
                 chain_->reverse(a.steps, x_, tape_, a_);
                 tape_of_ = at_ = nowhere;
                 end_ = a.steps.first, ++counts_.reversed;
+                commit_if_due(1);
                 break;
             case Verb::save: stand(a), save(a.to, a.steps.first, x_), ++counts_.saves; break;
             case Verb::load: load(a, false), ++counts_.loads; break;
@@ -162,25 +274,28 @@ private:
             case Verb::done:
                 show();
                 finish(a);
+                if (commits_.on()) commit();
+                commits_.end();
                 break;
         }
     }
 
     void advance(Range r) {
         show();
-        while (watching_ && watched_ > r.first && watched_ < r.last) {
-            const Index stop = watched_;
-            run({r.first, stop});
-            if (at_ != stop) return;
-            show();
+        for (Index stop = r.first; at_ == stop && stop != r.last;) {
             r.first = stop;
+            stop = watching_ && watched_ > r.first && watched_ < r.last ? watched_ : r.last;
+            if (commits_.on()) stop = commits_.pause({r.first, stop}, turn_ == nowhere);
+            run({r.first, stop});
+            show();
+            commit_if_due(turn_ == nowhere ? at_ - r.first : 0);
         }
-        run(r);
-        show();
+        // Not between two pieces: to the schedule they are one advance.
+        if (awaits_length()) learn(chain_->length());
     }
     void run(Range r) {
         reached(chain_->advance(r, x_), r);
-        if (awaits_length()) learn(chain_->length());
+        if (verify_) arrived();
         counts_.advances += at_ - r.first;
     }
     void show() {
@@ -188,6 +303,39 @@ private:
         watching_ = false;
         const auto f = watcher_;  // it may be replaced while it runs
         f(std::as_const(x_));
+    }
+
+    void commit_if_due(Index links) {
+        if (commits_.on() && commits_.due(links)) commit();
+    }
+    void commit() {
+        if constexpr (Sums<C>) {
+            const bool forward = turn_ == nowhere, alone = self_contained(*chain_), whole = alone && at_ != nowhere;
+            // Of a length that was learned on the way, the schedule could not be told at the same place again.
+            if (forward ? !whole || learned() : !whole && commits_.news() == 0) return;
+            Commits::Note note = settle();
+            if (!whole) note.at = nowhere;
+            commits_.write(note, alone ? on_disk() : Survivors{}, whole ? bytes_of(x_) : std::vector<Blob>{},
+                           forward ? std::vector<Blob>{} : bytes_of(a_), sums());
+        }
+    }
+    std::vector<Blob> sums() {
+        std::vector<Blob> all = chain_->sums();
+        for (const Blob& b : commits_.more()) all.push_back(b);
+        return all;
+    }
+    void shape(Index step, State& x) {
+        if constexpr (requires { chain_->shape(step, x); }) chain_->shape(step, x);
+    }
+    void complete_rest(Room slots) {
+        tapes_.clear();
+        if (const Slot start = room_for_start(slots); start.index >= 0) {
+            x_ = State{};  // not two of them while initial() makes its own
+            State x0 = chain_->initial();
+            using std::swap;
+            swap(x0, state_in(start.index));
+        }
+        ExecutionBase::complete_rest(slots);
     }
 
     // RAM slots: objects; their memory stays with the slot.
@@ -211,6 +359,7 @@ private:
         } else {
             p = write(to, {Held::state, step}, bytes_of(const_cast<State&>(x)));
         }
+        if (verify_) same_state(step, p.print = print_of(const_cast<State&>(x)));
     }
     void load(const Action& a, bool last) {
         Place& p = full_place(a, a.from, Held::state, a.steps.first);
@@ -223,6 +372,7 @@ private:
         } else {
             x_ = state_in(a.from.index);
         }
+        if (verify_ && a.from.tier == Tier::ram) same_slot(a.from, p, print_of(x_));
         if (last) p = {};
         at_ = a.steps.first;
     }
@@ -232,6 +382,7 @@ private:
             full_place(a, a.from, Held::tape, a.steps.first - 1);
             chain_->restart(tape_in(a.from.index), x_);
             at_ = a.steps.first;
+            if (verify_) arrived();
         } else {
             fail(a, "this chain offers no restart(tape, state)");
         }
@@ -243,6 +394,7 @@ private:
             using std::swap;
             swap(tape_, tape_in(a.to.index));
             p = {Held::tape, tape_of_};
+            if (verify_) p.print = print_of(tape_in(a.to.index));
         } else {
             p = write(a.to, {Held::tape, tape_of_}, bytes_of(tape_));
         }
@@ -254,6 +406,7 @@ private:
         if (a.from.tier == Tier::ram) {
             using std::swap;
             swap(tape_, tape_in(a.from.index));
+            if (verify_) same_slot(a.from, p, print_of(tape_));
         } else {
             read(a.from, p, bytes_of(tape_));
             erase(a.from);
@@ -277,10 +430,12 @@ private:
         Place& from = full_place(a, a.from, Held::state, a.steps.first);
         Place& to = empty_place(a, a.to);
         if (a.from.tier == Tier::ram) {
+            if (verify_) same_slot(a.from, from, print_of(state_in(a.from.index)));
             to = write(a.to, {Held::state, from.step}, bytes_of(state_in(a.from.index)));
         } else if (a.to.tier == Tier::ram) {
             read_state(a.from, from, state_in(a.to.index));
             to = {Held::state, from.step};
+            if (verify_) to.print = print_of(state_in(a.to.index));
         } else {
             State x{};
             read_state(a.from, from, x);
@@ -290,13 +445,23 @@ private:
         from = {};
     }
 
-    // Other tiers: bytes.
+    // Other tiers, and verify mode: bytes.
+    template <class T>
+    static constexpr bool has_bytes = requires(T& object) { blobs(object); };
     template <class T>
     static std::vector<Blob> bytes_of(T& object) {
-        if constexpr (requires { blobs(object); })
+        if constexpr (has_bytes<T>)
             return blobs(object);
         else
             no_bytes();
+    }
+    template <class T>
+    static std::uint64_t print_of(T& object) {
+        return fingerprint(bytes_of(object));
+    }
+    /// x stands where a chain has brought it.
+    void arrived() {
+        if (kept(at_)) same_state(at_, print_of(x_));
     }
     /// `x` may have any shape: keep() and reverse() leave the working state unspecified.
     void read_state(Slot from, const Place& p, State& x) {
@@ -319,6 +484,7 @@ private:
     std::function<void(const State&)> watcher_;
     bool watching_ = false;
     bool fresh_ = false;
+    bool has_adjoint_ = false;  // recover() found it
 };
 
 }  // namespace backsweep

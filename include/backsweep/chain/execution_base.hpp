@@ -5,12 +5,15 @@
 
 #include "backsweep/base/export.hpp"
 #include "backsweep/base/range.hpp"
+#include "backsweep/chain/commits.hpp"
+#include "backsweep/schedule/referee.hpp"
 #include "backsweep/schedule/schedule.hpp"
 #include "backsweep/store/store.hpp"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,27 +37,37 @@ struct Counts {
     friend bool operator==(const Counts&, const Counts&) = default;
 };
 
+/// Is told of an action that was played, and when: seconds of the steady clock.
+using Observer = std::function<void(const Action& action, double begin, double end)>;
+
 /// The part of every Execution<C> that does not depend on C.
 class BACKSWEEP_API ExecutionBase {
 public:
     /// Which store holds the slots of a tier other than RAM; it must outlive the Execution, which empties its slots
     /// when a sweep begins anew and when it goes. Throws InvalidArgument for Tier::ram.
     void use(Tier tier, Store& store);
+    /// Bytes that precede a state or tape in the slot of a store.
+    static std::int64_t header_bytes() noexcept;
+
+    /// Calls f after every action that did not throw, `turn` and `done` too, and costs one branch an action without one;
+    /// stays set for later sweeps, and an empty f ends it. What f throws ends the sweep.
+    void observe(Observer f) { observer_ = std::move(f); }
 
     const Counts& counts() const noexcept { return counts_; }
-    /// Whether forward() or resume() has come to the turn and backward() may follow.
+    /// Whether forward(), resume() or recover() has come to the turn and backward() may follow.
     bool resting() const noexcept { return phase_ == Phase::turned; }
 
 protected:
     static constexpr Index nowhere = -1;
     enum class Phase { forward, turned, done };
-    enum class Held : std::uint8_t { nothing, state, tape };
+    enum class Held : std::uint8_t { nothing, state, tape, lost };  // lost: in a kill
 
     /// What a slot holds.
     struct Place {
         Held held = Held::nothing;
         Index step = nowhere;
         std::uint64_t bytes = 0;  ///< in a store
+        std::uint64_t print = 0;  ///< its fingerprint: in a store, and in verify mode
     };
 
     explicit ExecutionBase(std::unique_ptr<Schedule> schedule);
@@ -67,10 +80,15 @@ protected:
     void begin(std::optional<Index> length);
     const Action& next() {
         if (head_ == filled_) {
-            filled_ = schedule_->fill(actions_);
+            filled_ = playing().fill(actions_);
             head_ = 0;
+            if (has_stores_) look_ahead();
         }
         return actions_[head_++];
+    }
+    /// The action that next() gave last comes again, for these links.
+    void again(Range steps) {
+        actions_[--head_].steps = steps;
     }
 
     // What an action asks for; each throws ScheduleError where it is not so.
@@ -122,7 +140,57 @@ protected:
     /// Throws StoreError if the slot holds something else than `p`, or damaged bytes.
     void read(Slot from, const Place& p, std::vector<Blob> content);
     void erase(Slot slot) noexcept { shelf(slot.tier).store->erase(slot.index); }
+    /// For one who keeps no objects: RAM slots are bytes too.
+    void use_for_ram(Store& store) { shelf(Tier::ram).store = &store; }
+    void put(Slot slot, Index step, std::vector<Blob> x) { place_of(slot) = write(slot, {Held::state, step}, std::move(x)); }
 
+    // Verify mode; what is checked against what, Execution::verify says.
+    bool kept(Index step) const noexcept {
+        return step >= 0 && static_cast<std::size_t>(step) < prints_.size() && prints_[static_cast<std::size_t>(step)] != 0;
+    }
+    /// Throws NumericError if the state of `step` had another fingerprint when it was first kept.
+    void same_state(Index step, std::uint64_t print);
+    /// Throws StoreError if the slot does not have the fingerprint `p.print` any more.
+    static void same_slot(Slot slot, const Place& p, std::uint64_t print);
+
+    // Sweeps that survive a kill.
+    using Survivors = std::vector<Commits::Survivor>;
+    /// What becomes of an action when the stream of a killed sweep is followed again.
+    enum class Fate { play, pass, lost };
+
+    /// Where the sweep stands. Every write is durable afterwards.
+    Commits::Note settle();
+    Survivors on_disk() const;
+    /// Whether a slot on disk still holds what the record says; reads it into `x`.
+    bool whole(const Commits::Survivor& s, std::vector<Blob> x);
+    /// What the caller saves after skip(): into slots that were lost and are empty; index -1: it is not wanted.
+    struct Refill {
+        Slot start;  ///< x_0
+        Slot here;   ///< x_j, for lack of a state so near
+    };
+    /// The forward sweep goes on: follows the stream without running it up to x_j. What it kept is lost, but for the
+    /// survivors.
+    Refill skip(Index j, const Survivors& survivors);
+    /// The reverse sweep goes on where the note says.
+    void turned(const Commits::Note& note, const Survivors& survivors);
+    bool follows() const noexcept { return follows_; }
+    /// Of the next action, while follows(). An action that passes is done.
+    Fate fate(const Action& a);
+    /// Slots that what completes the sweep may use: as many as the schedule has in use at most.
+    struct Room {
+        Index ram = 0, disk = 0;
+    };
+    Room room(bool needs_state);
+    /// Before complete_rest(): the RAM slot that is to be given x_0, or index -1 if x_0 is there. The lowest state goes
+    /// where there is no room.
+    Slot room_for_start(Room room);
+    /// From now on links [0, end_) are reversed from the states that are there, and from free slots on disk where they
+    /// halve the advances.
+    void complete_rest(Room room);
+    /// Whether the chain's length became known only as it ran.
+    bool learned() const noexcept { return learned_; }
+
+    static double seconds() noexcept;
     [[noreturn]] static void fail(const Action& a, const std::string& why);
     [[noreturn]] static void no_bytes();
     static std::string name(Index step) { return step == nowhere ? "nowhere" : std::to_string(step); }
@@ -133,6 +201,9 @@ protected:
     Index end_ = nowhere;  // links below it are left to reverse; nowhere before the turn
     Phase phase_ = Phase::done;
     Counts counts_;
+    Commits commits_;
+    Observer observer_;
+    bool verify_ = false;
 
 private:
     /// The slots of a tier. What they hold in a store goes with them.
@@ -158,9 +229,12 @@ private:
         return places[i];
     }
     static void grow(std::vector<Place>& places, Slot slot);
+    /// Tells the stores what the actions at hand will read.
+    void look_ahead();
     Store& store(Slot slot);
     void stopped(Range r);
     void tell(Index length);
+    Schedule& playing() noexcept { return rest_ ? *rest_ : *schedule_; }
 
     static std::string text(const Place& p);
     [[noreturn]] void refuse_place(const Action& a) const;
@@ -170,8 +244,15 @@ private:
     std::unique_ptr<Schedule> schedule_;
     std::optional<Index> length_;  // of the chain
     std::array<Shelf, 4> shelves_{};
-    std::array<Action, 16> actions_{};
+    std::array<Action, 64> actions_{};
+    bool has_stores_ = false;
     std::size_t head_ = 0, filled_ = 0;
+    std::vector<std::uint64_t> prints_;  // verify: of the states that were kept, by step; 0: none
+
+    std::unique_ptr<Schedule> rest_;  // what completes a killed sweep
+    bool learned_ = false;
+    bool follows_ = false;  // what a killed sweep has kept may be asked for
+    bool tape_lost_ = false;
 };
 
 }  // namespace backsweep

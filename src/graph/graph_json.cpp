@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <initializer_list>
 #include <map>
+#include <set>
+#include <string>
 
 namespace backsweep {
 namespace {
@@ -93,6 +95,21 @@ Graph graph_from_json(std::string_view text) {
     } catch (const json::exception& error) {
         refuse(std::string("the text cannot be read as JSON: ") + error.what());
     }
+}
+
+std::string to_json(const Graph& graph) {
+    if (const std::string wrong = graph.problem(); !wrong.empty()) refuse(wrong);
+    nlohmann::ordered_json out{{"nodes", json::array()}, {"edges", json::array()}};
+    std::set<std::string> names;
+    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+        const GraphNode& node = graph.nodes[n];
+        if (node.name.empty() || !names.insert(node.name).second)
+            refuse("node " + std::to_string(n) + " has no name of its own, '" + node.name + "'; give it one");
+        out["nodes"].push_back({{"name", node.name}, {"time", node.time}, {"bytes", node.bytes}});
+        for (const Index pred : node.preds)
+            out["edges"].push_back({graph.nodes[static_cast<std::size_t>(pred)].name, node.name});
+    }
+    return out.dump(1) + "\n";
 }
 
 }  // namespace backsweep

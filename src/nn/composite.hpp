@@ -14,6 +14,10 @@ namespace backsweep {
 template <class Real>
 LayerPointer<Real> residual(std::string name, std::vector<LayerPointer<Real>> layers);
 
+/// y = [x, f(x)], f being `layers` one after the other.
+template <class Real>
+LayerPointer<Real> concatenate(std::string name, std::vector<LayerPointer<Real>> layers);
+
 /// y = f(x), f being `layers` one after the other, of which the tape keeps nothing: reverse runs them again.
 template <class Real>
 LayerPointer<Real> checkpointed(std::string name, std::vector<LayerPointer<Real>> layers);

@@ -70,6 +70,8 @@ void fill_widths(std::vector<LayerSpec>& layers, Index vocabulary, Index below, 
                     fill(s.outputs, outputs);
                 } else if constexpr (std::is_same_v<Spec, ResidualSpec>) {
                     fill_widths(s.layers, 0, below, below);
+                } else if constexpr (std::is_same_v<Spec, ConcatenateSpec>) {
+                    fill_widths(s.layers, 0, below, outputs > below ? outputs - below : 0);
                 } else if constexpr (std::is_same_v<Spec, CheckpointSpec>) {
                     fill_widths(s.layers, vocabulary, below, outputs);
                 } else {

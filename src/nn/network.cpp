@@ -137,6 +137,29 @@ Network<Real> Network<Real>::part(Range range) const {
 }
 
 template <class Real>
+Network<Real> Network<Real>::opened() const {
+    Network flat;
+    flat.spec_ = spec_;
+    flat.first_ = first_;
+    flat.layout_ = layout_;
+    const auto open = [&](const auto& self, const std::shared_ptr<const Layer<Real>>& layer, Index offset, Index tied) -> void {
+        const std::vector<const Layer<Real>*> parts = layer->opened().layers;
+        if (parts.empty()) {
+            flat.layers_.push_back(layer);
+            flat.parameter_offsets_.push_back(offset);
+            flat.tied_offsets_.push_back(tied);
+        }
+        for (const Layer<Real>* part : parts) {
+            self(self, std::shared_ptr<const Layer<Real>>(layer, part), offset, -1);
+            for (const ParameterShape& shape : part->parameters()) offset += shape.size();
+        }
+    };
+    for (Index l = 0; l < depth(); ++l) open(open, layers_[static_cast<std::size_t>(l)], parameter_offset(l), tied_offset(l));
+    flat.count();
+    return flat;
+}
+
+template <class Real>
 void Network<Real>::count() {
     inputs_ = layer(0).footprint(1, 1).inputs;
     outputs_ = layer(depth() - 1).footprint(1, 1).outputs;
@@ -200,6 +223,9 @@ private:
         to.push_back(catalogue_.attention(spec, spec.dropout > 0.0 ? streams_++ : 0));
     }
     void append(const ResidualSpec& spec, Layers& to) { to.push_back(residual<Real>(spec.name, layers(spec.layers))); }
+    void append(const ConcatenateSpec& spec, Layers& to) {
+        to.push_back(concatenate<Real>(spec.name, layers(spec.layers)));
+    }
 
     void append(const CheckpointSpec& spec, Layers& to) { to.push_back(checkpointed<Real>(spec.name, layers(spec.layers))); }
 

@@ -26,6 +26,7 @@ public:
         return all;
     }
     std::vector<MemoryShape> memories() const override { return layers_.memories(); }
+    Opened<Real> opened() const override { return {layers_.layers(), Join::add}; }
 
     void advance(const Forward<Real>& call) const override { run(call, false); }
     void record(const Forward<Real>& call) const override { run(call, true); }

@@ -34,6 +34,11 @@ public:
         return all;
     }
     const std::vector<MemoryShape>& memories() const noexcept { return memories_; }
+    std::vector<const Layer<Real>*> layers() const {
+        std::vector<const Layer<Real>*> all;
+        for (const auto& layer : layers_) all.push_back(layer.get());
+        return all;
+    }
 
     /// reads_x as the first layer says; the last one's output is in the tape, where its reverse reads that.
     Footprint footprint(Index steps, Index batch) const {

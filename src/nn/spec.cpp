@@ -50,6 +50,9 @@ Index inputs(const ResidualSpec& s) {
 Index inputs(const CheckpointSpec& s) {
     return s.layers.empty() ? 0 : inputs_of(s.layers.front());
 }
+Index inputs(const ConcatenateSpec& s) {
+    return s.layers.empty() ? 0 : inputs_of(s.layers.front());
+}
 Index outputs(const EmbeddingSpec& s) {
     return s.features;
 }
@@ -79,6 +82,9 @@ Index outputs(const ResidualSpec& s) {
 }
 Index outputs(const CheckpointSpec& s) {
     return s.layers.empty() ? 0 : outputs_of(s.layers.back());
+}
+Index outputs(const ConcatenateSpec& s) {
+    return s.layers.empty() ? 0 : inputs(s) + outputs_of(s.layers.back());
 }
 
 Index inputs_of(const LayerSpec& layer) {
@@ -261,6 +267,9 @@ std::string problem_of(const ResidualSpec& s) {
 }
 std::string problem_of(const CheckpointSpec& s) {
     return s.layers.empty() ? "a checkpointed block needs at least one layer" : "";
+}
+std::string problem_of(const ConcatenateSpec& s) {
+    return s.layers.empty() ? "a concatenation needs at least one layer" : "";
 }
 
 /// Empty, or which of the options that a loss of this kind does not read was given all the same.
@@ -448,6 +457,7 @@ std::string problem_of(const std::vector<LayerSpec>& layers, const ModelSpec& mo
 const std::vector<LayerSpec>* within(const LayerSpec& layer) noexcept {
     if (const auto* residual = std::get_if<ResidualSpec>(&layer)) return &residual->layers;
     if (const auto* block = std::get_if<CheckpointSpec>(&layer)) return &block->layers;
+    if (const auto* block = std::get_if<ConcatenateSpec>(&layer)) return &block->layers;
     return nullptr;
 }
 std::vector<LayerSpec>* within(LayerSpec& layer) noexcept {

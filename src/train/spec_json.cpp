@@ -342,6 +342,7 @@ std::string words(const AttentionSpec& s) {
 }
 std::string words(const ResidualSpec& s);
 std::string words(const CheckpointSpec& s);
+std::string words(const ConcatenateSpec& s);
 std::string list(const std::vector<LayerSpec>& layers) {
     std::string line;
     for (const LayerSpec& layer : layers)
@@ -353,6 +354,9 @@ std::string words(const ResidualSpec& s) {
 }
 std::string words(const CheckpointSpec& s) {
     return "checkpoint (" + list(s.layers) + ")";
+}
+std::string words(const ConcatenateSpec& s) {
+    return "[x, (" + list(s.layers) + ")]";
 }
 
 }  // namespace

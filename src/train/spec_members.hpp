@@ -116,9 +116,15 @@ void members(Io& io, CheckpointSpec& spec) {
 }
 
 template <class Io>
+void members(Io& io, ConcatenateSpec& spec) {
+    io.member("name", spec.name);
+    io.member("layers", spec.layers);
+}
+
+template <class Io>
 void members(Io& io, LayerSpec& spec) {
     io.alternative("layer", spec, {"embedding", "recurrent", "dense", "norm", "activation", "dropout", "fold",
-                               "attention", "residual", "checkpoint"});
+                               "attention", "residual", "checkpoint", "concatenate"});
 }
 
 template <class Io>

@@ -33,7 +33,7 @@ using Cell = RecurrentSpec::Cell;
 /// In the order of Cell, then of the variant's other alternatives.
 const Names cells{"lstm", "gru", "rnn_tanh", "rnn_relu"};
 const Names types{"embedding", "lstm",    "gru",  "rnn_tanh",  "rnn_relu", "dense", "norm",
-                  "activation", "dropout", "fold", "attention", "residual", "checkpoint"};
+                  "activation", "dropout", "fold", "attention", "residual", "checkpoint", "concatenate"};
 
 /// No width, count or row is larger: sums and products of a few are numbers yet.
 constexpr Index most = 1'000'000'000;
@@ -147,12 +147,14 @@ LayerSpec empty_layer(const std::string& type) {
     if (type == "fold") return FoldSpec{};
     if (type == "attention") return AttentionSpec{};
     if (type == "checkpoint") return CheckpointSpec{};
+    if (type == "concatenate") return ConcatenateSpec{};
     return ResidualSpec{};
 }
 
 std::string type_of(const LayerSpec& layer) {
     if (const auto* recurrent = std::get_if<RecurrentSpec>(&layer)) return cells[static_cast<std::size_t>(recurrent->cell)];
-    static const Names alternatives{"embedding", "", "dense", "norm", "activation", "dropout", "fold", "attention", "residual", "checkpoint"};
+    static const Names alternatives{"embedding", "", "dense", "norm", "activation", "dropout", "fold", "attention", "residual",
+                                    "checkpoint", "concatenate"};
     return alternatives[layer.index()];
 }
 

@@ -78,3 +78,21 @@ BOOST_AUTO_TEST_CASE(everything_else_is_refused) {
     refused(with(R"(["a", "b"])", R"(["a", "b"], ["b", "a"])"), "needs itself through a cycle");
     refused(with(R"(["a", "b"])", ""), "are both needed by no other");
 }
+
+BOOST_AUTO_TEST_CASE(what_is_written_is_read_back) {
+    Graph graph{{{1.0 / 3.0, 7, {}, "a"}, {0.0, 0, {0}, "b \"quoted\""}, {2.5e300, 1, {1, 0}, "c"}}};
+    const Graph again = graph_from_json(to_json(graph));
+    BOOST_TEST_REQUIRE(again.nodes.size() == 3u);
+    for (std::size_t n = 0; n < 3; ++n) {
+        BOOST_TEST(again.nodes[n].time == graph.nodes[n].time);
+        BOOST_TEST(again.nodes[n].bytes == graph.nodes[n].bytes);
+        BOOST_TEST(again.nodes[n].name == graph.nodes[n].name);
+        BOOST_TEST((again.nodes[n].preds == graph.nodes[n].preds));
+    }
+    graph.nodes[1].name = graph.nodes[0].name;
+    BOOST_CHECK_THROW(to_json(graph), InvalidArgument);
+    graph.nodes[1].name.clear();
+    BOOST_CHECK_THROW(to_json(graph), InvalidArgument);
+    graph.nodes[1].preds = {2};
+    BOOST_CHECK_THROW(to_json(graph), InvalidArgument);
+}

@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(what_is_unknown_is_named) {
     refused(model(R"({"layers": [{}]})"), "model.layers[0] needs the key \"layer\"");
     refused(model(R"({"layers": [{"layer": "dense"}, {"layer": "gru4"}]})"),
             "model.layers[1].layer must be one of \"embedding\", \"recurrent\", \"dense\", \"norm\", \"activation\", \"dropout\", "
-            "\"fold\", \"attention\", \"residual\", \"checkpoint\", not \"gru4\"");
+            "\"fold\", \"attention\", \"residual\", \"checkpoint\", \"concatenate\", not \"gru4\"");
     refused(model(R"({"layers": [{"layer": "dense", "hidden": 3}]})"),
             "model.layers[0] has no key \"hidden\"; there are: layer, name");
     refused(model(R"({"layers": [{"layer": "dense", "inputs": 1.5}]})"),

@@ -142,6 +142,24 @@ struct Backward {
     const Real* y = nullptr;  ///< the output; null unless Footprint::reads_y
 };
 
+/// How a layer made of layers, one after the other, joins what they give, f(x), with what it reads.
+enum class Join {
+    none,        ///< y = f(x)
+    add,         ///< y = f(x) + x
+    concatenate  ///< y = [x, f(x)], by positions
+};
+
+template <class Real>
+class Layer;
+
+/// The layers of which a layer is made, for who runs them one by one, with the same bits: their parameters, carry and
+/// memories are the layer's own, one behind the other.
+template <class Real>
+struct Opened {
+    std::vector<const Layer<Real>*> layers{};
+    Join join = Join::none;
+};
+
 template <class Real>
 class Layer {
 public:
@@ -163,6 +181,9 @@ public:
 
     /// Earlier inputs that it reads, in the order of Forward::memory; empty: none.
     virtual std::vector<MemoryShape> memories() const { return {}; }
+
+    /// Of a layer that is to be run as a whole, none. They live as long as the layer.
+    virtual Opened<Real> opened() const { return {}; }
 
     /// y, carry_out from x, carry_in. Writes no tape and no loss.
     /// Throws InvalidArgument, as `record` does, for a token or class out of range, naming step and sequence.

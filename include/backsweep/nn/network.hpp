@@ -26,6 +26,9 @@ public:
     /// Layers `range` by themselves, on the same flat parameters: carry, memories and states are those of these layers
     /// alone. spec() and parameters() stay the whole network's. It shares the layers, which live as long as either.
     Network part(Range range) const;
+    /// The layers of which its layers are made (Layer::opened), each by itself, on the same flat parameters, carry and
+    /// memories. What joins them is not in it, so that widths need not meet: see network_graph.hpp.
+    Network opened() const;
     /// Whether its first layer is the whole network's.
     bool begins() const noexcept { return first_ == 0; }
     /// Features per position that it reads (0: tokens), and that it gives (0: it ends with the loss).

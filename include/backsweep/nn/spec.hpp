@@ -186,15 +186,24 @@ struct AttentionSpec {
 };
 
 struct ResidualSpec;
+struct ConcatenateSpec;
 struct CheckpointSpec;
 using LayerSpec = std::variant<EmbeddingSpec, RecurrentSpec, DenseSpec, NormSpec, ActivationSpec, DropoutSpec, FoldSpec,
-                               AttentionSpec, ResidualSpec, CheckpointSpec>;
+                               AttentionSpec, ResidualSpec, CheckpointSpec, ConcatenateSpec>;
 
 /// y = f(x), f being `layers` one after the other, kept as x alone: reverse runs them again, up to the last number that it
 /// needs [Chen16]. Bits are those of the layers without it. Blocks may lie within blocks.
 struct CheckpointSpec {
     std::string name = "checkpoint";
     std::vector<LayerSpec> layers;  // no {}: it would want ResidualSpec, which is not there yet
+};
+
+/// y = [x, f(x)], f being `layers` one after the other: the features of x, then those of f(x). In a row such blocks are a
+/// stack in which every layer reads what all before it gave [Huang17]; one within another, they are skips from early to
+/// late layers [RFB15].
+struct ConcatenateSpec {
+    std::string name = "concatenate";
+    std::vector<LayerSpec> layers;  // as above
 };
 
 /// y = x + f(x), f being `layers` one after the other; widths in and out are the same. Their names stand by themselves.

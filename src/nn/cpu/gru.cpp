@@ -188,7 +188,11 @@ private:
         const Index H = hidden_, positions = call.at.steps * call.at.batch;
         input_sums<true>(call.at, w, call.x, shifts, tape.gates, tape);
         shift(w.b_hh, w.norm_hh, shifts + 3 * H);
-        products<true>(positions, w, before, shifts + 3 * H, p, tape.normal_hh, tape.inverse_hh);
+        // Step by step, as forward: a product of another shape would round otherwise.
+        const Index B = call.at.batch, state = B * H;
+        for (Index t = 0; t < call.at.steps; ++t)
+            products<true>(B, w, before + t * state, shifts + 3 * H, p + t * 3 * state, tape.normal_hh + t * 3 * state,
+                           tape.inverse_hh + t * 2 * B);
         for (Index k = 0; k < 3 * H * positions; k += 3 * H) gru_gates(H, tape.gates + k, p + k);
     }
 

@@ -70,7 +70,8 @@ public:
         states_before(at, S, call.carry_in, w.h0, call.y, h);
         if (!gates_kept_) {
             input_sums(w, positions, call.x, row, dz);
-            product_.add(positions, w.U, h, dz);
+            // Step by step, as forward: a product of another shape would round otherwise.
+            for (Index t = 0; t < T; ++t) product_.add(B, w.U, h + t * B * S, dz + t * B * 4 * H);
             for (Index p = 0; p < positions; ++p) lstm_gates(H, dz + p * 4 * H);
         }
         std::fill_n(row, H, Real{0});

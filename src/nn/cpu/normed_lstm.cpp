@@ -70,7 +70,8 @@ public:
         states_before(at, H, call.carry_in, w.h0, call.y, h);
         if (!gates_kept_) {
             apply(4 * H, I, positions, w.W, call.x, Real{0}, da);
-            apply(4 * H, H, positions, w.U, h, Real{0}, dr);
+            // Step by step, as forward: a product of another shape would round otherwise.
+            for (Index t = 0; t < T; ++t) apply(4 * H, H, B, w.U, h + t * B * H, Real{0}, dr + t * B * 4 * H);
             for (Index p = 0; p < positions; ++p) {
                 inverses[p] = standardise(4 * H, epsilon, da + p * 4 * H);
                 inverses[positions + p] = standardise(4 * H, epsilon, dr + p * 4 * H);

@@ -17,6 +17,10 @@ struct TrainArguments {
     std::vector<std::string> settings;  ///< "key=value"
     std::string out;                    ///< empty: the configuration says
     bool resume = false;
+    std::filesystem::path trace;     ///< of what was done when; empty: none
+    Index trace_events = 1'000'000;  ///< at most
+    bool untimed = false;            ///< the actions' seconds are not noted
+    std::string verify = "off";      ///< "off", "slots", "steps"
     bool json = false;
     std::vector<std::string> command;  ///< the whole command line, for the manifest
 };
@@ -29,6 +33,12 @@ struct EvalArguments {
     bool json = false;
 };
 int eval(const EvalArguments& arguments);
+
+struct ReportArguments {
+    std::filesystem::path run;
+    std::filesystem::path out;  ///< empty: report.html in the run's folder
+};
+int report(const ReportArguments& arguments);
 
 struct SampleArguments {
     std::filesystem::path run;
@@ -70,11 +80,13 @@ struct ChainArguments {
 };
 
 struct PlanArguments {
-    std::filesystem::path file;  ///< a run; empty: a chain or a graph
+    std::filesystem::path file;  ///< a run, or a graph; empty: a chain
     std::vector<std::string> settings;
     Index measure = 0;  ///< updates of each candidate to run and measure
+    std::string fit;    ///< "T", "B": the largest that fits; empty: not asked
+    bool calibrate = false;
     ChainArguments chain;
-    std::filesystem::path graph;
+    bool graph = false;  ///< of the file's model, or the file itself where its name ends in .json
     bool json = false;
 };
 int plan(const PlanArguments& arguments);

@@ -68,6 +68,10 @@ Domain layers() {
 Domain one_of(std::vector<std::string> choices) {
     return {.kind = Domain::Kind::choice, .choices = std::move(choices)};
 }
+Domain auto_or(std::vector<std::string> choices) {
+    choices.insert(choices.begin(), "auto");
+    return one_of(std::move(choices));
+}
 
 // Why a key has no effect, or null.
 using C = const Config&;
@@ -281,6 +285,18 @@ const char* only_slots_depth(C c) {
 const char* only_optimal_depth(C c) {
     return c.depth.family == "optimal" ? nullptr : "only depth.family = \"optimal\" has it";
 }
+const char* with_planner(C c) {
+    return c.schedule.family == "auto" || c.depth.family == "auto" || c.train.chunk == 0 ? nullptr : "nothing is left to the planner";
+}
+const char* with_memories(C c) {
+    return c.model.kind == "layers" ? nullptr : with_memory(c);
+}
+const char* with_scratch(C c) {
+    return c.memory.disk != 0 || c.disk.commits() ? nullptr : "there is no memory.disk, and nothing is committed";
+}
+const char* with_disk(C c) {
+    return c.memory.disk != 0 ? nullptr : "there is no memory.disk";
+}
 const char* with_valid(C c) {
     return c.data.kind != "text" || c.data.split.size() != 3 || c.data.split[1] > 0.0
                ? nullptr
@@ -298,7 +314,7 @@ Field predicted(Config& c) {
 std::vector<Key> make_table() {
     using F = Field;
     const Domain seconds{.kind = Domain::Kind::number, .least = 0.0, .most = 1e9, .open = true};
-    const Domain families = one_of({"auto", "store_all", "periodic", "revolve"});
+    const Domain families = auto_or({"store_all", "periodic", "revolve"});
     const Domain rules = one_of({"fewest_writes", "longest", "shortest"});
     std::vector<Key> table{
         {"data.kind", [](Config& c) -> F { return &c.data.kind; }, one_of({"text", "adding", "copy"}),
@@ -355,9 +371,9 @@ std::vector<Key> make_table() {
          "steps that attention sees, the present one included, more than model.memory; 0: no limit", with_attention},
         {"model.positions", [](Config& c) -> F { return &c.model.positions; }, one_of({"none", "alibi", "rotary", "relative"}),
          "of attention; not given: relative with model.kind = \"transformer_xl\", none with \"sha_rnn\"", with_attention},
-        {"model.save", [](Config& c) -> F { return &c.model.save; }, one_of(save_policies()),
+        {"model.save", [](Config& c) -> F { return &c.model.save; }, auto_or(save_policies()),
          "what the tape keeps of attention (query, key, value, output), LSTM and GRU (gates): all, output and gates, or nothing; "
-         "the rest is made again",
+         "the rest is made again; `auto`: the planner chooses",
          with_save},
         {"model.layer_norm", [](Config& c) -> F { return &c.model.layer_norm; }, flag(),
          "layer normalisation within the cell", only_gated},
@@ -437,7 +453,7 @@ std::vector<Key> make_table() {
         {"train.window_longest", [](Config& c) -> F { return &c.train.window_longest; }, between(0, most_steps),
          "steps that the plan must have room for; 0: data.window and 6 deviations, or 64 data.window", random_windows},
         {"train.chunk", [](Config& c) -> F { return &c.train.chunk; }, between(1, most_steps),
-         "steps of a link: what is stored and recomputed as one"},
+         "steps of a link: what is stored and recomputed as one; not given: the planner chooses. Bits depend on it"},
         {"train.shards", [](Config& c) -> F { return &c.train.shards; }, between(0, most_wide),
          "parts of the batch that sweep side by side; 0: min(batch, 4). Bits depend on it"},
         {"train.threads", [](Config& c) -> F { return &c.train.threads; }, between(1, most_threads),
@@ -526,12 +542,34 @@ std::vector<Key> make_table() {
          "2-norm, infinity norm, or each element"},
         {"clip.limit", [](Config& c) -> F { return &c.clip.limit; }, above(0.0), "what is clipped to", with_clip, true},
 
-        {"memory.limit", [](Config& c) -> F { return &c.memory.ram; }, size(), "for everything that the library holds"},
+        {"memory.limit", [](Config& c) -> F { return &c.memory.ram; }, size(),
+         "for everything that the library holds (or `--memory`)"},
         {"memory.time_axis", [](Config& c) -> F { return &c.memory.time_axis; }, size(),
          "for what grows with the window: data, carry, slots, tape, log"},
+        {"memory.disk", [](Config& c) -> F { return &c.memory.disk; }, size(),
+         "for states and remembered rows on disk (or `--disk`); not given: none"},
+        {"memory.log", [](Config& c) -> F { return &c.disk.log; }, auto_or({"log", "file", "state"}),
+         "where the rows that attention remembers lie: in RAM, in a file, in every state", with_memories},
+        {"memory.folder", [](Config& c) -> F { return &c.disk.folder; }, path(),
+         "of what lies on disk; not given: scratch/ in the run's folder", with_scratch, false, true},
+        {"memory.compression", [](Config& c) -> F { return &c.disk.compression; }, one_of({"none", "zstd"}),
+         "of states on disk; loses nothing", with_disk, false, true},
+        {"memory.precision", [](Config& c) -> F { return &c.disk.precision; }, one_of({"exact", "float32", "bfloat16"}),
+         "of states on disk; bits depend on it", with_disk},
+        {"memory.bandwidth", [](Config& c) -> F { return &c.disk.bandwidth; }, above(0.0),
+         "bytes a second that the disk reads or writes, for the planner", with_disk},
+        {"memory.speed", [](Config& c) -> F { return &c.disk.speed; }, above(0.0),
+         "counted operations a second that the disk is weighed against", with_disk},
 
+        {"memory.commit_links", [](Config& c) -> F { return &c.disk.commit_links; }, between(1, most_steps),
+         "links after which a sweep writes down where it stands, so that `--resume` goes on in the middle of an update", nullptr,
+         false, true},
+        {"memory.commit_seconds", [](Config& c) -> F { return &c.disk.commit_seconds; }, above(0.0),
+         "seconds after which it does", nullptr, false, true},
         {"schedule.family", [](Config& c) -> F { return &c.schedule.family; }, families,
          "`auto`: the cheapest that fits [memory]"},
+        {"schedule.calibrate", [](Config& c) -> F { return &c.calibrate; }, flag(),
+         "plan by measured seconds of every layer instead of counted operations (or `--calibrate`)", with_planner},
         {"schedule.slots", [](Config& c) -> F { return &c.schedule.slots; }, between(1, most_steps),
          "states that may be kept, x_0 included", only_revolve, true},
         {"schedule.period", [](Config& c) -> F { return &c.schedule.period; }, between(1, most_steps),
@@ -539,8 +577,9 @@ std::vector<Key> make_table() {
         {"schedule.rule", [](Config& c) -> F { return &c.schedule.rule; }, rules,
          "which of the optimal first advances is taken", only_revolve},
 
-        {"depth.family", [](Config& c) -> F { return &c.depth.family; }, one_of({"store_all", "sqrt", "slots", "optimal"}),
-         "what a link keeps of its layers: every tape; inputs of groups; a number of inputs; the least work within bytes"},
+        {"depth.family", [](Config& c) -> F { return &c.depth.family; }, auto_or({"store_all", "sqrt", "slots", "optimal"}),
+         "what a link keeps of its layers: every tape; inputs of groups; a number of inputs; the least work within bytes; "
+         "`auto`: the planner chooses"},
         {"depth.period", [](Config& c) -> F { return &c.depth.period; }, between(0, most_steps),
          "layers of a group; 0: as many as take the fewest bytes", only_sqrt_depth},
         {"depth.slots", [](Config& c) -> F { return &c.depth.slots; }, between(0, most_steps),
@@ -562,18 +601,35 @@ std::vector<Key> make_table() {
          "updates between evaluations on the validation part; 0: at the end only", with_valid, false, true},
 
         {"plan.family", [](Config& c) -> F { return &c.plan.schedule.family; },
-         one_of({"store_all", "periodic", "revolve"}), "the pinned schedule"},
-        {"plan.slots", [](Config& c) -> F { return &c.plan.schedule.slots; }, between(1, most_steps), "its slots"},
+         one_of({"store_all", "periodic", "revolve", "mixed", "tiered_revolve"}), "the pinned schedule"},
+        {"plan.slots", [](Config& c) -> F { return &c.plan.schedule.slots; }, between(1, most_steps), "its slots, or units"},
         {"plan.period", [](Config& c) -> F { return &c.plan.schedule.period; }, between(1, most_steps), "its period"},
         {"plan.rule", [](Config& c) -> F { return &c.plan.schedule.rule; }, rules, "its rule"},
+        {"plan.tape_units", [](Config& c) -> F { return &c.plan.schedule.tape_units; }, between(1, most_bytes),
+         "units of a tape"},
+        {"plan.ram_slots", [](Config& c) -> F { return &c.plan_ram_slots; }, between(0, most_steps),
+         "its slots in RAM, where others lie on disk"},
+        {"plan.disk_slots", [](Config& c) -> F { return &c.plan.disk_slots; }, between(1, most_steps), "its slots on disk"},
         {"plan.links", [](Config& c) -> F { return &c.plan.schedule.steps; }, between(1, most_steps),
          "links of a full window"},
         {"plan.chunk", [](Config& c) -> F { return &c.plan.chunk; }, between(1, most_steps), "steps of a link"},
+        {"plan.save", [](Config& c) -> F { return &c.plan.save; }, text(), "what attention and cells keep inside"},
+        {"plan.memories", [](Config& c) -> F { return &c.plan.memories; }, text(), "where remembered rows lie"},
         {"plan.advances", [](Config& c) -> F { return &c.plan.advances; }, between(0, most_bytes),
          "links advanced an update"},
         {"plan.recorded", [](Config& c) -> F { return &c.plan.recorded; }, between(0, most_bytes),
          "links recorded an update"},
-        {"plan.cost", [](Config& c) -> F { return &c.plan.cost; }, at_least(0.0), "in advances"},
+        {"plan.cost", [](Config& c) -> F { return &c.plan.cost; }, at_least(0.0), "of a window: operations, or seconds"},
+        {"plan.least_cost", [](Config& c) -> F { return &c.plan.least_cost; }, at_least(0.0), "with every tape kept"},
+        {"plan.measured", [](Config& c) -> F { return &c.plan.measured; }, flag(), "whether the costs are seconds"},
+        {"plan.disk", [](Config& c) -> F { return &c.plan.disk; }, between(0, most_bytes), "bytes on disk"},
+        {"plan.depth.family", [](Config& c) -> F { return &c.plan.depth.family; },
+         one_of({"store_all", "sqrt", "slots", "optimal"}), "what a link keeps of its layers"},
+        {"plan.depth.period", [](Config& c) -> F { return &c.plan.depth.period; }, between(0, most_steps), "its period"},
+        {"plan.depth.slots", [](Config& c) -> F { return &c.plan.depth.slots; }, between(0, most_steps), "its slots"},
+        {"plan.depth.budget", [](Config& c) -> F { return &c.plan.depth.budget; }, between(0, most_bytes), "its bytes"},
+        {"plan.depth.work", [](Config& c) -> F { return &c.plan.depth.work; }, weights(),
+         "seconds of every layer, forward and reverse, that it was made by"},
         {"plan.bytes.parameters", predicted<Kind::parameters>, between(0, most_bytes), "predicted peak"},
         {"plan.bytes.gradients", predicted<Kind::gradients>, between(0, most_bytes), "predicted peak"},
         {"plan.bytes.moments", predicted<Kind::moments>, between(0, most_bytes), "predicted peak"},
@@ -834,11 +890,23 @@ Loaded configure(std::span<const Given> given) {
             throw InvalidArgument(fmt::format("'{}' is missing: {}; it wants {}", key.name, key.doc,
                                               key.domain.in_words(key.field(config))));
     }
+    if (config.pinned() && config.plan_ram_slots >= 0) {
+        Level in_ram, on_disk;
+        in_ram.slots = config.plan_ram_slots;
+        on_disk.tier = Tier::disk;
+        on_disk.slots = config.plan.disk_slots;
+        config.plan.schedule.levels = {in_ram, on_disk};
+    }
     const Config::Train& train = config.train;
     if (train.updates == 0 && train.epochs == 0 && train.seconds == 0.0)
         throw InvalidArgument("no limit is given: set train.updates, train.epochs or train.seconds");
     check_extent(config);
     return loaded;
+}
+
+void pin(Config& config, const Plan& plan) {
+    config.plan = plan;
+    config.plan_ram_slots = plan.schedule.levels.empty() ? -1 : plan.schedule.levels.front().slots;
 }
 
 std::string to_toml(const Config& config) {

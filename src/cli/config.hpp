@@ -39,7 +39,7 @@ struct Config {
         Index memory = 64;
         bool detached = false;
         Index window = 0, attention_layer = -1;
-        std::string positions, save = "everything";
+        std::string positions, save = "auto";
         bool layer_norm = false, learned_state = false;
         std::string start = "uniform";
         double forget_bias = std::numeric_limits<double>::quiet_NaN();
@@ -70,7 +70,7 @@ struct Config {
         std::string windows = "fixed";
         double window_deviation = 5.0, window_half = 0.05, window_tail = 4.0;
         Index window_shortest = 5, window_longest = 0;
-        Index chunk = 64, shards = 0, threads = 1, micro_batches = 1, seed = 0;
+        Index chunk = 0, shards = 0, threads = 1, micro_batches = 1, seed = 0;
         std::string precision = "float", device = "cpu";
     } train;
     struct Optimizer {
@@ -106,8 +106,17 @@ struct Config {
         double limit = 0.0;
     } clip;
     Budget memory;
+    struct Disk {
+        std::string log = "auto";  ///< where remembered rows lie
+        std::string folder, compression = "none", precision = "exact";
+        double bandwidth = 5e8, speed = 1e10;
+        Index commit_links = 0;
+        double commit_seconds = 0.0;
+
+        bool commits() const { return commit_links > 0 || commit_seconds > 0.0; }
+    } disk;
     struct Depth {
-        std::string family = "store_all";
+        std::string family = "auto";
         Index period = 0, slots = 0;
         std::int64_t budget = 0;
         std::string always, never;
@@ -117,7 +126,9 @@ struct Config {
         std::string folder;
         Index snapshot_every = 0, keep = 2, eval_every = 0;
     } output;
-    Plan plan{};  ///< pinned where plan.chunk > 0
+    bool calibrate = false;
+    Plan plan{};              ///< pinned where plan.chunk > 0
+    Index plan_ram_slots = -1;  ///< of a pinned schedule with slots on disk
 
     bool pinned() const noexcept { return plan.chunk > 0; }
 };
@@ -191,6 +202,9 @@ struct Loaded {
 /// Defaults, then `given` in this order, then all checks. Throws InvalidArgument, naming the place: an unknown key with
 /// the nearest known one, a wrong type, a value out of its range, a key without effect, a required key that is missing.
 Loaded configure(std::span<const Given> given);
+
+/// Pins the plan.
+void pin(Config& config, const Plan& plan);
 
 /// The keys that are set and have an effect, as a TOML file that gives the same configuration.
 std::string to_toml(const Config& config);

@@ -34,8 +34,10 @@ int eval(const EvalArguments& arguments) {
         std::vector<PartLoss> losses;
         for (const std::string& part : parts) {
             const auto source = make_source<Real>(run.config.data, data, part);
-            const TrainOptions o = train_options(run.config, source->windows(), network.parameters());
-            losses.push_back({part, evaluate<Real>(network, parameters, *source, o.chunk, o.shards, o.threads, o.carry),
+            const TrainOptions o =
+                train_options(run.config, source->windows(), network.parameters(), network.memories().size());
+            const Index chunk = run.config.plan.chunk;
+            losses.push_back({part, evaluate<Real>(network, parameters, *source, chunk, o.shards, o.threads, o.carry),
                               has_bits(run.config)});
         }
         fmt::print("{}", arguments.json ? as_json(losses, run.snapshot.update, run.path.string()) : as_text(losses));

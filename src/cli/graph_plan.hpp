@@ -6,7 +6,8 @@
 
 namespace backsweep::cli {
 
-/// Prints the plan of `graph`, a JSON file, with --memory as its budget; throws InvalidArgument or NoPlan.
-int plan_graph_file(const std::filesystem::path& graph, const ChainArguments& arguments, bool json);
+/// Prints the graph that --graph asks for, a file of JSON or that of a configuration's model, or with --memory the best
+/// plan that is found for it; throws InvalidArgument or NoPlan.
+int plan_graph(const PlanArguments& arguments);
 
 }  // namespace backsweep::cli

@@ -5,7 +5,7 @@
 
 namespace backsweep::cli {
 
-int plan_graph_file(const std::filesystem::path&, const ChainArguments&, bool) {
+int plan_graph(const PlanArguments&) {
     throw InvalidArgument(
         "--graph: this program was built without the component graph; install COIN-OR CBC (Debian: coinor-libcbc-dev) "
         "and build again");

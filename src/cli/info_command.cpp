@@ -2,7 +2,7 @@
 #include "backsweep/train/spec_json.hpp"
 #include "cli/commands.hpp"
 #include "cli/report.hpp"
-#include "cli/task.hpp"
+#include "cli/planning.hpp"
 #include "cli/toml.hpp"
 
 #include <fmt/format.h>
@@ -52,11 +52,11 @@ int info(const InfoArguments& arguments) {
     return with_precision(config.train.precision, [&](auto real) {
         using Real = decltype(real);
         const auto source = make_source<Real>(config.data, data, "train");
-        const Network<Real> network = build<Real>(model_spec(config, data), config.train.device);
-        const TrainOptions options = train_options(config, source->windows(), network.parameters());
-        const Index window = workload(network, *source, options).steps;  // refuses what train would refuse
-        const ModelInfo all = info_of(network, source->batch() / options.micro_batches,
-                                      std::min(options.chunk, window), options.shards);
+        const Planning<Real> planning(config, data, *source);  // refuses what train would refuse
+        const TrainOptions& options = planning.options();
+        const Plan plan = config.pinned() ? planning.plan(config) : planning.planner().best(Budget{});
+        const ModelInfo all = info_of(planning.network(plan), source->batch() / options.micro_batches,
+                                      std::min(plan.chunk, source->window()), options.shards);
         fmt::print("{}", arguments.json ? as_json(all) : as_text(all));
         return 0;
     });

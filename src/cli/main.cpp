@@ -43,13 +43,37 @@ int run(int count, char** words) {
         command->add_option("--set", settings, "key=value, over the file's; may be repeated")->allow_extra_args(false);
     };
 
+    // Short names of settings.
+    const auto with_limits = [](CLI::App* command, std::vector<std::string>& settings) {
+        for (const auto& [option, key, what] : {std::tuple{"--memory", "memory.limit", "bytes in RAM, such as \"2 GiB\""},
+                                                std::tuple{"--disk", "memory.disk", "bytes on disk"}})
+            command->add_option_function<std::string>(
+                option, [&settings, key = std::string(key)](const std::string& value) { settings.push_back(fmt::format("{}=\"{}\"", key, value)); }, what);
+        command->add_flag_function(
+            "--calibrate", [&settings](std::int64_t) { settings.push_back("schedule.calibrate=true"); },
+            "plan by measured seconds of every layer");
+    };
+
     TrainArguments to_train;
     to_train.command = {words, words + count};
     CLI::App* train_command = app.add_subcommand("train", "train a model");
     train_command->add_option("file", to_train.file, "configuration, see docs/program.md")->required();
     with_settings(train_command, to_train.settings);
+    with_limits(train_command, to_train.settings);
     train_command->add_option("--out", to_train.out, "folder of the run");
     train_command->add_flag("--resume", to_train.resume, "go on with the run in the folder, with the same bits");
+    CLI::Option* trace =
+        train_command->add_option("--trace", to_train.trace, "what is done when, as Chrome trace events, for Perfetto");
+    train_command->add_option("--trace-events", to_train.trace_events, "most events of the trace")
+        ->needs(trace)
+        ->capture_default_str();
+    train_command->add_flag("--no-timing", to_train.untimed, "do not note what actions take: two looks at the clock each");
+    train_command
+        ->add_option("--verify", to_train.verify,
+                     "what must have the same bits again: slots (states that are kept or reached again), steps (every "
+                     "layer's output besides)")
+        ->check(CLI::IsMember({"off", "slots", "steps"}))
+        ->capture_default_str();
     with_json(train_command, to_train.json);
 
     EvalArguments to_eval;
@@ -60,6 +84,11 @@ int run(int count, char** words) {
         ->allow_extra_args(false);
     with_settings(eval_command, to_eval.settings);
     with_json(eval_command, to_eval.json);
+
+    ReportArguments to_report;
+    CLI::App* report_command = app.add_subcommand("report", "a page about a run, as one HTML file");
+    report_command->add_option("run", to_report.run, "folder of a run, also of one that is training")->required();
+    report_command->add_option("--out", to_report.out, "the file; report.html in the folder unless given");
 
     SampleArguments to_sample;
     CLI::App* sample_command = app.add_subcommand("sample", "let a model of text write");
@@ -84,9 +113,12 @@ int run(int count, char** words) {
 
     PlanArguments to_plan;
     CLI::App* plan_command = app.add_subcommand("plan", "schedules, their work and their bytes");
-    plan_command->add_option("file", to_plan.file, "configuration of a run; without it: --steps, or --graph");
+    plan_command->add_option("file", to_plan.file, "configuration of a run; with --graph also a graph; without it: --steps");
     with_settings(plan_command, to_plan.settings);
     plan_command->add_option("--measure", to_plan.measure, "updates of each schedule to run and measure");
+    plan_command->add_option("--fit", to_plan.fit, "the largest data.window (T) or data.batch (B) that fits the limits")
+        ->check(CLI::IsMember({"T", "B"}));
+    plan_command->add_flag("--calibrate", to_plan.calibrate, "plan by measured seconds of every layer");
     ChainArguments& chain = to_plan.chain;
     plan_command->add_option("--steps", chain.steps, "links of a chain");
     plan_command->add_option("--slots", chain.slots, "states that RAM may keep; or --memory");
@@ -100,8 +132,9 @@ int run(int count, char** words) {
     plan_command->add_flag("--restart", chain.restart, "a tape gives the state behind its link");
     plan_command->add_option("--schedule", chain.schedule, "one family; without it all, best first");
     plan_command->add_flag("--actions", chain.actions, "print the actions of the best one");
-    plan_command->add_option("--plot", chain.plot, "draw the best one as SVG");
-    plan_command->add_option("--graph", to_plan.graph, "a graph of values as JSON, see docs/program.md; with --memory");
+    plan_command->add_option("--plot", chain.plot, "draw the best one, or of a configuration bytes against time, as SVG");
+    plan_command->add_flag("--graph", to_plan.graph,
+                           "the graph of the model, or the file is one, in JSON: see docs/graphs.md; with --memory its plan");
     with_json(plan_command, to_plan.json);
 
     bool version_json = false;
@@ -124,6 +157,7 @@ int run(int count, char** words) {
     try {
         if (*train_command) return train(to_train);
         if (*eval_command) return eval(to_eval);
+        if (*report_command) return report(to_report);
         if (*sample_command) return sample(to_sample);
         if (*export_command) return export_weights(to_export);
         if (*info_command) return info(to_info);

@@ -2,6 +2,7 @@
 #include "cli/plot.hpp"
 
 #include "backsweep/base/error.hpp"
+#include "cli/markup.hpp"
 
 #include <fmt/format.h>
 
@@ -165,21 +166,6 @@ double tick(double range, int wanted) {
     for (const double factor : {1.0, 2.0, 5.0})
         if (power * factor >= rough) return power * factor;
     return power * 10.0;
-}
-
-std::string escaped(const std::string& text) {
-    std::string out;
-    for (const char c : text) {
-        if (c == '&')
-            out += "&amp;";
-        else if (c == '<')
-            out += "&lt;";
-        else if (c == '>')
-            out += "&gt;";
-        else
-            out += c;
-    }
-    return out;
 }
 
 }  // namespace

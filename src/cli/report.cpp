@@ -9,9 +9,24 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numbers>
 
 namespace backsweep::cli {
+
+std::string in_words(const Plan& plan) {
+    std::string out = in_words(plan.schedule);
+    const DepthChoice& d = plan.depth;
+    if (d.family != "store_all") {
+        out += "; depth " + d.family;
+        if (d.period > 0) out += fmt::format(", period {}", d.period);
+        if (d.family == "slots") out += fmt::format(", slots {}", d.slots);
+        if (d.budget > 0) out += ", " + bytes_in_words(d.budget);
+    }
+    if (!plan.save.empty() && plan.save != "everything") out += "; save " + plan.save;
+    if (!plan.memories.empty() && plan.memories != "log") out += "; rows in " + plan.memories;
+    return out;
+}
 
 std::string in_words(const ScheduleOptions& o) {
     std::string out = o.family;
@@ -77,6 +92,16 @@ void add_plan(Json& out, const Plan& plan, Index steps) {
     out["advances"] = plan.advances;
     out["recorded"] = plan.recorded;
     out["recompute_factor"] = plan.recompute_factor();
+    if (!plan.save.empty()) out["save"] = plan.save;
+    out["depth"] = {{"family", plan.depth.family}};
+    if (plan.depth.period > 0) out["depth"]["period"] = plan.depth.period;
+    if (plan.depth.family == "slots") out["depth"]["slots"] = plan.depth.slots;
+    if (plan.depth.budget > 0) out["depth"]["budget"] = plan.depth.budget;
+    if (!plan.memories.empty()) out["memories"] = plan.memories;
+    out["disk"] = plan.disk;
+    out["cost"] = plan.cost;
+    out["slowdown"] = plan.slowdown();
+    out["measured_costs"] = plan.measured;
 }
 
 std::string part_in_words(const PartLoss& p) {
@@ -102,7 +127,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
 
 /// Measured bytes and time, beside those of store_all; empty if nothing was measured.
 std::string measured_as_text(const std::vector<Candidate>& candidates) {
-    const auto is_stored = [](const Candidate& c) { return c.plan.schedule.family == "store_all" && c.measured; };
+    const auto is_stored = [](const Candidate& c) { return c.plan.cost == c.plan.least_cost && c.measured; };
     const auto stored = std::find_if(candidates.begin(), candidates.end(), is_stored);
     if (stored == candidates.end()) return {};
     const auto bytes = [](std::int64_t b, std::int64_t of) {
@@ -113,7 +138,7 @@ std::string measured_as_text(const std::vector<Candidate>& candidates) {
     for (const Candidate& c : candidates)
         if (c.measured)
             rows.push_back(
-                {(is_stored(c) ? "stored everything: " : "checkpointed: ") + in_words(c.plan.schedule),
+                {(is_stored(c) ? "stored everything: " : "checkpointed: ") + in_words(c.plan),
                  bytes(c.measured->time_axis(), stored->measured->time_axis()),
                  bytes(c.measured->total(), stored->measured->total()),
                  fmt::format("{:.1f} ms ({:5.1f} %)", 1e3 * *c.seconds, 100.0 * *c.seconds / *stored->seconds)});
@@ -133,9 +158,9 @@ std::string as_text(const TrainReport& r) {
     if (r.remainder > 0)
         out += fmt::format("the last {} positions of the data are not read: they do not fill the batch\n", r.remainder);
     out += fmt::format(
-        "schedule {}: {} links of {} steps, {} advances and {} recorded for each of {} sweeps an update; recompute "
+        "plan {}: {} links of {} steps, {} advances and {} recorded for each of {} sweeps an update; recompute "
         "factor {:.3f}\n",
-        in_words(r.plan.schedule), r.plan.schedule.steps, r.plan.chunk, r.plan.advances, r.plan.recorded, r.chains,
+        in_words(r.plan), r.plan.schedule.steps, r.plan.chunk, r.plan.advances, r.plan.recorded, r.chains,
         r.plan.recompute_factor());
     out += fmt::format("measured: {} advances and {} recorded in the last update, {} and {} in all\n", r.last.advances,
                        r.last.recorded, r.all.advances, r.all.recorded);
@@ -176,24 +201,26 @@ std::string as_text(const std::vector<Candidate>& candidates, Index steps, const
     const auto limit = [](std::int64_t bytes) {
         return bytes == Budget::unlimited ? std::string("none") : bytes_in_words(bytes);
     };
-    std::vector<std::vector<std::string>> rows{{"schedule", "advances", "recorded", "recompute", "carry", "slots",
-                                                "tape", "log", "time axis", "total", "fits"}};
+    std::vector<std::vector<std::string>> rows{{"plan", "chunk", "time", "advances", "recorded", "carry", "slots", "tape", "log",
+                                                "workspace", "time axis", "total", "disk", "fits"}};
     std::string out;
     for (const Candidate& c : candidates) {
         const Bytes& b = c.plan.predicted;
-        rows.push_back({(c.chosen ? "* " : "  ") + in_words(c.plan.schedule), number(c.plan.advances),
-                        number(c.plan.recorded), fmt::format("{:.3f}", c.plan.recompute_factor()),
+        rows.push_back({(c.chosen ? "* " : "  ") + in_words(c.plan), number(c.plan.chunk),
+                        fmt::format("{:.3f}", c.plan.slowdown()), number(c.plan.advances), number(c.plan.recorded),
                         number(b[Kind::carry]), number(b[Kind::slots]), number(b[Kind::tape]), number(b[Kind::log]),
-                        number(b.time_axis()), number(b.total()), c.fits ? "yes" : "no"});
+                        number(b[Kind::workspace]), number(b.time_axis()), number(b.total()), number(c.plan.disk),
+                        c.fits ? "yes" : "no"});
     }
     if (!candidates.empty()) {
         const Plan& plan = candidates.front().plan;
-        out += fmt::format("window of {} steps in {} links of {}; limits: all kinds {}, time axis {}\n", steps,
-                           plan.schedule.steps, plan.chunk, limit(budget.ram), limit(budget.time_axis));
-        out +=
-            fmt::format("bytes under every schedule: parameters {}, gradients {}, moments {}, data {}, workspace {}\n",
-                        plan.predicted[Kind::parameters], plan.predicted[Kind::gradients],
-                        plan.predicted[Kind::moments], plan.predicted[Kind::data], plan.predicted[Kind::workspace]);
+        out += fmt::format("window of {} steps; limits: all kinds {}, time axis {}, disk {}\n", steps, limit(budget.ram),
+                           limit(budget.time_axis), budget.disk == 0 ? "none offered" : limit(budget.disk));
+        out += fmt::format("bytes under every plan: parameters {}, gradients {}, moments {}, data {}\n",
+                           plan.predicted[Kind::parameters], plan.predicted[Kind::gradients],
+                           plan.predicted[Kind::moments], plan.predicted[Kind::data]);
+        out += fmt::format("time: of {}, 1 where nothing is run again\n",
+                           plan.measured ? "measured seconds" : "counted operations");
     }
     return out + table(rows) + measured_as_text(candidates);
 }
@@ -201,7 +228,7 @@ std::string as_text(const std::vector<Candidate>& candidates, Index steps, const
 std::string as_json(const std::vector<Candidate>& candidates, Index steps, const Budget& budget) {
     const auto limit = [](std::int64_t bytes) { return bytes == Budget::unlimited ? Json(nullptr) : Json(bytes); };
     Json out;
-    out["limits"] = {{"total", limit(budget.ram)}, {"time_axis", limit(budget.time_axis)}};
+    out["limits"] = {{"total", limit(budget.ram)}, {"time_axis", limit(budget.time_axis)}, {"disk", limit(budget.disk)}};
     out["candidates"] = Json::array();
     for (const Candidate& c : candidates) {
         Json row;
@@ -214,6 +241,11 @@ std::string as_json(const std::vector<Candidate>& candidates, Index steps, const
         out["candidates"].push_back(std::move(row));
     }
     return out.dump(2) + "\n";
+}
+
+std::string fit_report(const char* key, Index largest, Index now, bool json) {
+    if (json) return Json{{"key", key}, {"largest", largest}, {"now", now}}.dump(2) + "\n";
+    return fmt::format("the largest {} that fits is {} (now {})\n", key, largest, now);
 }
 
 std::string as_text(const std::vector<PartLoss>& losses) {
@@ -331,6 +363,22 @@ std::string as_json(const Graph& graph, const GraphStep& step) {
     return out.dump();
 }
 
+std::string as_text(const Graph& graph) {
+    std::vector<std::vector<std::string>> rows{{"node", "time", "bytes", "needs"}};
+    double time = 0.0;
+    for (const GraphNode& node : graph.nodes) {
+        std::string needs;
+        for (const Index pred : node.preds)
+            needs += (needs.empty() ? "" : "; ") + graph.nodes[static_cast<std::size_t>(pred)].name;
+        rows.push_back({node.name, fmt::format("{:.6g}", node.time), fmt::format("{}", node.bytes), needs});
+        time += node.time;
+    }
+    return fmt::format("{} nodes; once each: time {:.6g}, peak {}; no plan below {}\n", graph.nodes.size(), time,
+                       bytes_in_words(referee(graph, once_in_order(graph)).peak_bytes),
+                       bytes_in_words(largest_node_bytes(graph))) +
+           table(rows);
+}
+
 std::string as_text(const Graph& graph, const GraphPlan& plan, std::int64_t budget) {
     const GraphPlay play = referee(graph, plan.steps, budget);
     double once = 0.0;
@@ -378,18 +426,24 @@ std::string version_as_json() {
     return out.dump(2) + "\n";
 }
 
-std::string metrics_line(const UpdateReport& r, double seconds, bool bits) {
+std::string metrics_line(const UpdateReport& r, const UpdateNote& note) {
     Json out;
     out["update"] = r.update;
     out["first"] = r.first;
     out["steps"] = r.steps;
-    add_loss(out, r.loss, bits);
+    add_loss(out, r.loss, note.bits);
     out["positions"] = r.positions;
     out["gradient_norm"] = r.gradient_norm;
     out["rate"] = r.rate;
     out["advances"] = r.counts.advances;
     out["recorded"] = r.counts.recorded;
-    out["seconds"] = seconds;
+    out["seconds"] = note.seconds;
+    out["live"] = {{"time_axis", note.live.time_axis()}, {"total", note.live.total()}};
+    if (note.peak) out["peak"] = json_of(*note.peak);
+    if (note.peak_rss > 0) out["peak_rss"] = note.peak_rss;
+    for (std::size_t v = 0; v < static_cast<std::size_t>(Verb::turn); ++v)  // behind it no work is done
+        if (note.spent[v] > 0.0)  // whole nanoseconds take fewer digits
+            out["spent"][to_string(static_cast<Verb>(v))] = std::round(1e9 * note.spent[v]) / 1e9;
     return out.dump() + "\n";
 }
 

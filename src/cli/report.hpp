@@ -52,6 +52,9 @@ struct Candidate {
 std::string as_text(const std::vector<Candidate>& candidates, Index steps, const Budget& budget);
 std::string as_json(const std::vector<Candidate>& candidates, Index steps, const Budget& budget);
 
+/// The largest value of a key that fits; `now`: the configured one.
+std::string fit_report(const char* key, Index largest, Index now, bool json);
+
 std::string as_text(const std::vector<PartLoss>& losses);
 std::string as_json(const std::vector<PartLoss>& losses, Index update, const std::string& snapshot);
 
@@ -91,12 +94,15 @@ struct ChainCandidate {
 std::string as_text(const std::vector<ChainCandidate>& candidates, Index steps, bool bytes);
 std::string as_json(const std::vector<ChainCandidate>& candidates, Index steps);
 
-/// A plan for a graph of values, and one of its steps.
+/// A graph of values, a plan for it, and one of its steps.
+std::string as_text(const Graph& graph);
 std::string as_text(const Graph& graph, const GraphPlan& plan, std::int64_t budget);
 std::string as_json(const Graph& graph, const GraphPlan& plan, std::int64_t budget);
 std::string in_words(const Graph& graph, const GraphStep& step);
 std::string as_json(const Graph& graph, const GraphStep& step);
 
+/// "revolve, slots 3; depth sqrt, period 4; save nothing".
+std::string in_words(const Plan& plan);
 /// "revolve, slots 3".
 std::string in_words(const ScheduleOptions& options);
 /// One line: {"verb": "save", "to": {"tier": "ram", "slot": 0}, "first": 0, "last": 0}.
@@ -105,8 +111,20 @@ std::string as_json(const Action& action);
 std::string sample_as_json(std::string_view prompt, std::string_view sample, double temperature, std::uint64_t seed);
 std::string version_as_json();
 
+/// Seconds by verb.
+using VerbSeconds = std::array<double, static_cast<std::size_t>(Verb::done) + 1>;
+
+/// What is noted of an update beside its report.
+struct UpdateNote {
+    double seconds = 0.0;         ///< of training so far
+    bool bits = false;            ///< the loss can be told in bits per character
+    Bytes live{};                 ///< after the update
+    std::optional<Bytes> peak{};  ///< so far, where it has grown
+    std::int64_t peak_rss = 0;    ///< so far, where it has grown; else 0
+    VerbSeconds spent{};          ///< of the update's actions, all shards together
+};
 /// Lines of metrics.jsonl.
-std::string metrics_line(const UpdateReport& report, double seconds, bool bits);
+std::string metrics_line(const UpdateReport& report, const UpdateNote& note);
 std::string metrics_line(const PartLoss& loss, Index update);
 /// The update that a line of metrics.jsonl is of; -1 if it is no whole line.
 Index update_of(std::string_view metrics_line);

@@ -32,9 +32,10 @@ RunFolder::~RunFolder() {
 
 bool RunFolder::used() const {
     std::error_code error;
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path_, error))
-        if (!entry.is_directory() && entry.path().extension() != ".tmp" && entry.path() != path_ / lock_name)
-            return true;
+    for (auto at = fs::recursive_directory_iterator(path_, error); at != fs::recursive_directory_iterator(); ++at) {
+        if (at->path() == path_ / "scratch") at.disable_recursion_pending();  // of a process that has not begun, or this one
+        if (!at->is_directory() && at->path().extension() != ".tmp" && at->path() != path_ / lock_name) return true;
+    }
     return fs::exists(path_, error) && !fs::is_directory(path_, error);
 }
 

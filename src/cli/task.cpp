@@ -233,19 +233,20 @@ ModelSpec listed_model(const Config& config, const ModelEnds& ends) {
 ModelSpec model_of(const Config& config, ModelEnds ends) {
     const Config::Model& m = config.model;
     if (m.kind == "layers") return listed_model(config, ends);
+    const std::string& save = m.save != "auto" ? m.save : config.plan.save.empty() ? save_policies().front() : config.plan.save;
     if (m.recurrent()) {
         const RecurrentSpec cell = recurrent_spec(m);
         ModelSpec model = recurrent_model({std::move(ends), m.embedding, cell});
-        return cell.gated() ? save_policy(std::move(model), m.save) : model;
+        return cell.gated() ? save_policy(std::move(model), save) : model;
     }
     if (m.kind == "transformer_xl") {
         TransformerXl o = with_attention<TransformerXl>(m, std::move(ends));
         o.head_features = m.head_features;
-        return save_policy(transformer_xl(o), m.save);
+        return save_policy(transformer_xl(o), save);
     }
     ShaRnn o = with_attention<ShaRnn>(m, std::move(ends));
     if (m.attention_layer >= 0) o.attention_layer = m.attention_layer;
-    return save_policy(sha_rnn(o), m.save);
+    return save_policy(sha_rnn(o), save);
 }
 
 }  // namespace
@@ -335,7 +336,7 @@ std::vector<std::string> names_of(const std::string& text) {
 
 }  // namespace
 
-TrainOptions train_options(Config& config, Index windows, const ParameterLayout& parameters) {
+TrainOptions train_options(Config& config, Index windows, const ParameterLayout& parameters, std::size_t memories) {
     const Config::Train& t = config.train;
     TrainOptions o;
     o.look_back = t.look_back;
@@ -358,7 +359,8 @@ TrainOptions train_options(Config& config, Index windows, const ParameterLayout&
                   : config.clip.kind == "value"        ? ClipSpec::Kind::value
                                                        : ClipSpec::Kind::none;
     o.clip.limit = config.clip.limit;
-    o.depth.family = named<DepthOptions::Family>(config.depth.family, {"store_all", "sqrt", "slots", "optimal"});
+    o.plan_depth = config.depth.family == "auto";
+    if (!o.plan_depth) o.depth.family = named<DepthOptions::Family>(config.depth.family, {"store_all", "sqrt", "slots", "optimal"});
     o.depth.period = config.depth.period;
     o.depth.slots = config.depth.slots;
     o.depth.budget = config.depth.budget;
@@ -366,6 +368,24 @@ TrainOptions train_options(Config& config, Index windows, const ParameterLayout&
     o.depth.never = names_of(config.depth.never);
     o.schedule = config.schedule;
     o.budget = config.memory;
+    o.commit.links = config.disk.commit_links;
+    o.commit.seconds = config.disk.commit_seconds;
+    if (config.memory.disk != 0 || config.disk.commits()) {
+        const std::filesystem::path run = config.output.folder.empty() ? "." : config.output.folder;
+        o.scratch.folder = config.disk.folder.empty() ? (run / "scratch").string() : config.disk.folder;
+        o.scratch.compression = named<Compression>(config.disk.compression, {"none", "zstd"});
+        o.scratch.precision = named<Precision>(config.disk.precision, {"exact", "float32", "bfloat16"});
+        o.scratch.bandwidth = config.disk.bandwidth;
+        o.scratch.speed = config.disk.speed;
+    }
+    o.plan_memories = config.disk.log == "auto";
+    if (!o.plan_memories && config.disk.log != "log") {
+        if (memories == 0) throw InvalidArgument(fmt::format("memory.log = \"{}\" has no effect: this model remembers no rows; leave it out", config.disk.log));
+        if (config.disk.log == "file" && config.memory.disk == 0)
+            throw InvalidArgument("memory.log = \"file\" wants memory.disk, bytes on disk for the rows");
+        o.memories.places.assign(memories, named<MemoryPlace>(config.disk.log, {"log", "file", "state"}));
+        if (config.disk.log == "file") o.memories.folder = o.scratch.folder;
+    }
     o.seed = static_cast<std::uint64_t>(t.seed);
 
     if (std::string why = o.problem(); !why.empty()) throw InvalidArgument(why);

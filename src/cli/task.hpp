@@ -38,9 +38,9 @@ std::unique_ptr<Source<Real>> make_source(const Config::Data& config, const Data
 
 ModelSpec model_spec(const Config& config, const Data& data);
 
-/// `windows` of an epoch tell a rate without a length how long the run is; `parameters` are the model's. Throws
-/// InvalidArgument.
-TrainOptions train_options(Config& config, Index windows, const ParameterLayout& parameters);
+/// `windows` of an epoch tell a rate without a length how long the run is; `parameters` and `memories` are the model's.
+/// Throws InvalidArgument.
+TrainOptions train_options(Config& config, Index windows, const ParameterLayout& parameters, std::size_t memories);
 
 /// Calls f(Real{}) with the precision of the configuration.
 template <class F>

@@ -3,12 +3,14 @@
 #include "backsweep/train/plan_json.hpp"
 #include "backsweep/train/weights.hpp"
 #include "cli/commands.hpp"
+#include "cli/planning.hpp"
 #include "cli/process.hpp"
 #include "cli/progress.hpp"
 #include "cli/report.hpp"
 #include "cli/run_folder.hpp"
 #include "cli/task.hpp"
 #include "cli/toml.hpp"
+#include "cli/trace.hpp"
 
 #include <fmt/format.h>
 
@@ -17,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 
 namespace backsweep::cli {
 
@@ -58,6 +61,35 @@ struct Limits {
     }
 };
 
+/// Seconds of one update's actions by verb. A shard writes its own line alone.
+class Spent {
+public:
+    explicit Spent(Index shards) : lines_(static_cast<std::size_t>(shards)) {}
+    void add(const Played& p) noexcept {
+        lines_[static_cast<std::size_t>(p.shard)].seconds[static_cast<std::size_t>(p.action.verb)] += p.end - p.begin;
+    }
+    /// The sums over the shards, which begin anew.
+    VerbSeconds take() noexcept {
+        VerbSeconds sums{};
+        for (Line& line : lines_) {
+            for (std::size_t v = 0; v < sums.size(); ++v) sums[v] += line.seconds[v];
+            line = {};
+        }
+        return sums;
+    }
+
+private:
+    struct alignas(64) Line {
+        VerbSeconds seconds{};
+    };
+    std::vector<Line> lines_;
+};
+
+TrainOptions::Verify verify_mode(const std::string& name) {
+    using Verify = TrainOptions::Verify;
+    return name == "steps" ? Verify::steps : name == "slots" ? Verify::slots : Verify::off;
+}
+
 struct Interrupted {};
 
 /// A source that is read no further once a signal was noted: read() throws Interrupted.
@@ -91,14 +123,9 @@ void check_pinned(const Config& config) {
         (wanted.family != pinned.family || wanted.slots != pinned.slots || wanted.period != pinned.period ||
          (!wanted.rule.empty() && wanted.rule != pinned.rule)))
         throw InvalidArgument("the pinned [plan] and [schedule] name different schedules; delete [plan] to plan anew");
-    const auto over = [](const char* key, std::int64_t needs, std::int64_t offered) {
-        if (offered != Budget::unlimited && needs > offered)
-            throw NoPlan(fmt::format(
-                "the pinned [plan] needs {} ({} bytes), but {} offers {} ({} bytes); delete [plan] to plan anew",
-                bytes_in_words(needs), needs, key, bytes_in_words(offered), offered));
-    };
-    over("memory.limit", config.plan.predicted.total(), config.memory.ram);
-    over("memory.time_axis", config.plan.predicted.time_axis(), config.memory.time_axis);
+    if (!fits(config.plan, config.memory))
+        throw NoPlan(fmt::format("the pinned [plan] does not fit [memory]: {}; delete [plan] to plan anew",
+                                 shortfall(config.plan, config.memory)));
 }
 
 RunManifest manifest_of(const Config& config, const Data& data, const Plan& plan, const std::vector<std::string>& command) {
@@ -117,14 +144,17 @@ RunManifest manifest_of(const Config& config, const Data& data, const Plan& plan
 template <class Real>
 class Run {
 public:
-    Run(Config config, const std::optional<Config>& then, RunFolder& folder, std::vector<std::string>& warnings)
+    Run(Config config, const std::optional<Config>& then, TrainOptions::Verify verify, RunFolder& folder,
+        std::vector<std::string>& warnings)
         : config_(std::move(config)),
           folder_(folder),
           data_(open_data(config_.data)),
           source_(make_source<Real>(config_.data, data_, "train")),
-          network_(build<Real>(model_spec(config_, data_), config_.train.device)),
-          options_(train_options(config_, source_->windows(), network_.parameters())),
           limits_(config_.train, source_->windows()) {
+        if (then && !config_.pinned()) pin(config_, then->plan);
+        planning_ = std::make_unique<Planning<Real>>(config_, data_, *source_);
+        options_ = planning_->options();
+        options_.verify = verify;
         if (then) {
             if (then->data.checksum != config_.data.checksum && then->data.kind == config_.data.kind)
                 throw InvalidArgument(fmt::format(
@@ -138,15 +168,11 @@ public:
                     "the run in '{}' cannot be resumed with another configuration: {}; give the old value, or "
                     "start another run with --out",
                     folder.path().string(), changed));
-            config_.plan = then->plan;
         }
-        if (config_.pinned()) {
-            check_pinned(config_);
-            trainer_ = std::make_unique<Trainer<Real>>(network_, *source_, options_, config_.plan);
-        } else {
-            trainer_ = std::make_unique<Trainer<Real>>(network_, *source_, options_);
-            config_.plan = trainer_->plan();
-        }
+        if (config_.pinned()) check_pinned(config_);
+        pin(config_, planning_->plan(config_));
+        trainer_ = std::make_unique<Trainer<Real>>(network(), *source_, options_, config_.plan);
+        options_ = trainer_->options();
         if (has_part(config_.data, data_, "valid"))
             valid_ = std::make_unique<InterruptibleSource<Real>>(make_source<Real>(config_.data, data_, "valid"));
         if (!valid_ && config_.output.eval_every > 0)
@@ -177,12 +203,15 @@ public:
                 "the weights '{}' have changed: their checksum was {} and is {}; bring the old file back, or train anew",
                 config_.model.weights, known, checksum));
         known = checksum;
-        load_weights<Real>(config_.model.weights, network_, trainer_->parameters());
+        load_weights<Real>(config_.model.weights, network(), trainer_->parameters());
     } catch (const StoreError& error) {
         throw InvalidArgument(error.what());
     }
 
-    TrainReport train(const std::vector<std::string>& command, std::FILE* out) {
+    Index shards() const noexcept { return trainer_->shards(); }
+
+    /// `trace` may be null; `timed`: what actions take is noted.
+    TrainReport train(const std::vector<std::string>& command, Trace* trace, bool timed, std::FILE* out) {
         const Index began = trainer_->updates();
         const bool idle = limits_.done(began, trainer_->epoch(), seconds_before_) >= 1.0;  // the folder stays as it is
         if (!idle) folder_.begin(config_, manifest_of(config_, data_, trainer_->plan(), command), began);
@@ -194,6 +223,14 @@ public:
         report.snapshot = snapshot_;
         Index saved = snapshot_.empty() ? -1 : began, evaluated = -1;
         const Config::Output& every = config_.output;
+        Spent spent(trainer_->shards());
+        Bytes peak{};
+        std::int64_t rss = 0;
+        if (timed || trace)
+            trainer_->observe_actions([&](const Played& played) {
+                spent.add(played);
+                if (trace) trace->add(played, trainer_->live(played.shard));
+            });
         const auto is_due = [&](Index count) { return count > 0 && trainer_->updates() % count == 0; };
         // An interrupted run may lack the validation loss that the rate waits for.
         const auto rate_waits = [&] {
@@ -209,22 +246,33 @@ public:
         if (!idle && rate_waits()) or_snapshot(report, watch, evaluate_now);
         while (!interrupted() && limits_.done(trainer_->updates(), trainer_->epoch(), watch.seconds()) < 1.0) {
             watch.start();
+            const double begun = steady_seconds();
             const UpdateReport update = or_snapshot(report, watch, [&] { return trainer_->update(); });
+            const double ended = steady_seconds();
             watch.stop();
+            UpdateNote note{watch.seconds(), report.bits, trainer_->live(), {}, 0, {}};
+            if (timed) note.spent = spent.take();
+            if (const Bytes now = trainer_->measured(); now != peak) note.peak = peak = now;
+            if (const std::int64_t now = peak_rss(); now != rss) note.peak_rss = rss = now;
             report.loss = update.loss;
             report.last = update.counts;
             report.all += update.counts;
             steps += static_cast<double>(update.steps * source_->batch());
-            folder_.append(metrics_line(update, watch.seconds(), report.bits));
-            const double spent = watch.seconds() - seconds_before_;
+            folder_.append(metrics_line(update, note));
+            if (trace) {
+                trace->add(update, begun, ended, note.live);
+                if (const std::string notice = trace->notice(); !notice.empty()) progress.clear(), warn({notice});
+            }
+            const double trained = watch.seconds() - seconds_before_;
             progress.show({update.update, limits_.done(update.update, trainer_->epoch(), watch.seconds()), watch.seconds(),
-                           spent > 0.0 ? steps / spent : 0.0, update.loss, report.bits, trainer_->live()});
+                           trained > 0.0 ? steps / trained : 0.0, update.loss, report.bits, trainer_->live()});
             if (is_due(every.eval_every) || rate_waits()) or_snapshot(report, watch, evaluate_now);
             if (is_due(every.snapshot_every)) saved = save(report, watch.seconds());
         }
         if (saved != trainer_->updates()) saved = save(report, watch.seconds());
         if (valid_ && !interrupted() && evaluated != trainer_->updates()) evaluate_valid(report, !idle);
         report.interrupted = interrupted();
+        trainer_->observe_actions({});
         progress.clear();
 
         report.updates = trainer_->updates();
@@ -234,6 +282,7 @@ public:
         report.remainder = source_->remainder();
         report.plan = trainer_->plan();
         report.measured = trainer_->measured();
+        if (const std::string over = trainer_->overrun(); !over.empty()) warn({over});
         report.chains =
             options_.micro_batches *
             static_cast<Index>(shard_sizes(source_->batch() / options_.micro_batches, options_.shards).size());
@@ -243,6 +292,8 @@ public:
     }
 
 private:
+    const Network<Real>& network() const { return planning_->network(config_.plan); }
+
     Index save(TrainReport& report, double seconds) {
         Snapshot snapshot = trainer_->snapshot();
         snapshot.notes[config_note] = to_toml(config_);
@@ -267,7 +318,7 @@ private:
     bool evaluate_valid(TrainReport& report, bool noted = true) {
         try {
             report.valid = {"valid",
-                            evaluate<Real>(network_, trainer_->parameters(), *valid_, options_.chunk, options_.shards,
+                            evaluate<Real>(network(), trainer_->parameters(), *valid_, options_.chunk, options_.shards,
                                            options_.threads, options_.carry),
                             has_bits(config_)};
         } catch (const Interrupted&) {
@@ -281,17 +332,27 @@ private:
     RunFolder& folder_;
     Data data_;
     std::unique_ptr<Source<Real>> source_, valid_;
-    Network<Real> network_;
     TrainOptions options_;
     Limits limits_;
+    std::unique_ptr<Planning<Real>> planning_;
     std::unique_ptr<Trainer<Real>> trainer_;
     double seconds_before_ = 0.0;
     std::string snapshot_;  // that was restored
 };
 
+/// Nothing is written yet: a place that takes no file is a bad argument.
+std::unique_ptr<Trace> open_trace(const TrainArguments& arguments, Index shards) try {
+    if (std::filesystem::is_directory(arguments.trace))
+        throw InvalidArgument(fmt::format("--trace wants a file, but '{}' is a folder", arguments.trace.string()));
+    return std::make_unique<Trace>(arguments.trace, shards, arguments.trace_events);
+} catch (const StoreError& error) {
+    throw InvalidArgument(fmt::format("--trace: {}", error.what()));
+}
+
 }  // namespace
 
 int train(const TrainArguments& arguments) {
+    require_within("--trace-events", arguments.trace_events, 1, 1'000'000'000);
     std::vector<Given> given = read_toml(arguments.file);
     for (const std::string& setting : arguments.settings) given.push_back(parse_setting(setting));
     if (!arguments.out.empty())
@@ -318,9 +379,12 @@ int train(const TrainArguments& arguments) {
     note_interrupts();
     return with_precision(config.train.precision, [&](auto real) {
         std::vector<std::string> warnings;
-        Run<decltype(real)> run(config, then, folder, warnings);
+        Run<decltype(real)> run(config, then, verify_mode(arguments.verify), folder, warnings);
         warn(warnings);
-        const TrainReport report = run.train(arguments.command, arguments.json ? stderr : stdout);
+        std::unique_ptr<Trace> trace;
+        if (!arguments.trace.empty()) trace = open_trace(arguments, run.shards());
+        const TrainReport report = run.train(arguments.command, trace.get(), !arguments.untimed, arguments.json ? stderr : stdout);
+        if (trace) trace->finish();
         if (!report.loss && !report.interrupted)
             fmt::print(stderr, "backsweep: nothing is left to do: the run in '{}' has reached its limit\n",
                        report.folder);

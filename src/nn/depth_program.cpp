@@ -613,6 +613,19 @@ std::string DepthOptions::problem(const std::vector<std::string>& layers) const 
     return {};
 }
 
+LinkWork link_work(const DepthProgram& program, const std::vector<Work>& layers) {
+    const auto sum = [&](const std::vector<DepthCall>& calls) {
+        double all = 0.0;
+        for (const DepthCall& c : calls) {
+            const Work& work = layers[static_cast<std::size_t>(c.layer)];
+            if (c.what == What::advance || c.what == What::record) all += work.forward;
+            if (c.what == What::reverse) all += work.reverse;
+        }
+        return all;
+    };
+    return {sum(program.advance), sum(program.record), sum(program.reverse)};
+}
+
 template <class Real>
 std::vector<std::string> layer_names(const Network<Real>& network) {
     std::vector<std::string> names;

@@ -59,6 +59,17 @@ std::int64_t memory_log_bytes(const Network<Real>& network, Index batch, Index s
 }
 
 template <class Real>
+std::int64_t memory_file_bytes(const Network<Real>& network, Index batch, Index steps, bool carried,
+                               const MemoryPlaces& places) {
+    Index elements = 0;
+    const std::vector<MemoryShape>& memories = network.memories();
+    for (std::size_t m = 0; m < memories.size(); ++m)
+        if (places.of(m) == MemoryPlace::file)
+            elements += (steps + (carried ? memories[m].rows : 0)) * memories[m].features * batch;
+    return elements * static_cast<std::int64_t>(sizeof(Real));
+}
+
+template <class Real>
 Memories<Real>::Memories(const Network<Real>& network, Index batch, Index chunk, MemoryPlaces places, Ledger& ledger)
     : network_(&network),
       batch_(batch),
@@ -232,5 +243,8 @@ template MemoryLayout memory_layout(const Network<Dual<double>>&, Index, Index, 
 template std::int64_t memory_log_bytes(const Network<float>&, Index, Index, Index, bool, const MemoryPlaces&);
 template std::int64_t memory_log_bytes(const Network<double>&, Index, Index, Index, bool, const MemoryPlaces&);
 template std::int64_t memory_log_bytes(const Network<Dual<double>>&, Index, Index, Index, bool, const MemoryPlaces&);
+template std::int64_t memory_file_bytes(const Network<float>&, Index, Index, bool, const MemoryPlaces&);
+template std::int64_t memory_file_bytes(const Network<double>&, Index, Index, bool, const MemoryPlaces&);
+template std::int64_t memory_file_bytes(const Network<Dual<double>>&, Index, Index, bool, const MemoryPlaces&);
 
 }  // namespace backsweep

@@ -42,17 +42,20 @@ bool finite(const Real* x, Index count) {
     });
 }
 
+void check_sizes(Index steps, Index batch, Index chunk) {
+    if (steps < 1 || batch < 1 || chunk < 1)
+        throw InvalidArgument("sizes of a time chain are of at least 1 step, 1 sequence and chunks of 1 step, got " +
+                              std::to_string(steps) + ", " + std::to_string(batch) + " and " + std::to_string(chunk));
+}
+
 }  // namespace
 
 template <class Real>
 TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk, bool carried,
-                                const MemoryPlaces& places, const DepthOptions& depth) {
-    if (steps < 1 || batch < 1 || chunk < 1)
-        throw InvalidArgument("sizes of a time chain are of at least 1 step, 1 sequence and chunks of 1 step, got " +
-                              std::to_string(steps) + ", " + std::to_string(batch) + " and " + std::to_string(chunk));
+                                const MemoryPlaces& places, const DepthProgram& program) {
+    check_sizes(steps, batch, chunk);
     const Index link = std::min(chunk, steps);
     const MemoryLayout memories = memory_layout(network, batch, link, places);
-    const DepthProgram program = depth_program(network, link, batch, depth);
     const auto bytes = [](Index count) { return count * static_cast<std::int64_t>(sizeof(Real)); };
     const Index rows = std::max(memories.area, memories.darea);
     return {bytes(memories.state),
@@ -63,6 +66,14 @@ TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index
             bytes(memories.between),
             bytes(memories.adjoint),
             program.replayed / std::max(program.once.forward, 1.0)};
+}
+
+template <class Real>
+TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk, bool carried,
+                                const MemoryPlaces& places, const DepthOptions& depth) {
+    check_sizes(steps, batch, chunk);
+    return time_chain_sizes(network, steps, batch, chunk, carried, places,
+                            depth_program(network, std::min(chunk, steps), batch, depth));
 }
 
 template <class Real>
@@ -244,6 +255,26 @@ double TimeChain<Real>::loss() const {
 template <class Real>
 std::optional<Index> TimeChain<Real>::length() const {
     return links_of(steps_, chunk_);
+}
+
+template <class Real>
+std::vector<Blob> TimeChain<Real>::sums() {
+    std::vector<Blob> all{blob(log_.data(), static_cast<std::size_t>(log_.size()))};
+    const auto add = [&](Real* from, Index count) {
+        if (from) all.push_back(blob(from, static_cast<std::size_t>(count)));
+    };
+    const Index positions = window_.steps * batch_;
+    add(gradients_, network_->parameters().size());
+    add(window_.losses, positions);
+    add(window_.input_gradient, positions * network_->inputs());
+    add(window_.outputs, positions * network_->outputs());
+    return all;
+}
+
+template <class Real>
+bool TimeChain<Real>::self_contained() const {
+    const std::vector<Index>& rows = memories_.layout().in_state;
+    return std::none_of(rows.begin(), rows.end(), [](Index row) { return row < 0; });
 }
 
 template <class Real>
@@ -524,5 +555,11 @@ template TimeChainSizes time_chain_sizes(const Network<double>&, Index, Index, I
                                          const DepthOptions&);
 template TimeChainSizes time_chain_sizes(const Network<Dual<double>>&, Index, Index, Index, bool, const MemoryPlaces&,
                                          const DepthOptions&);
+template TimeChainSizes time_chain_sizes(const Network<float>&, Index, Index, Index, bool, const MemoryPlaces&,
+                                         const DepthProgram&);
+template TimeChainSizes time_chain_sizes(const Network<double>&, Index, Index, Index, bool, const MemoryPlaces&,
+                                         const DepthProgram&);
+template TimeChainSizes time_chain_sizes(const Network<Dual<double>>&, Index, Index, Index, bool, const MemoryPlaces&,
+                                         const DepthProgram&);
 
 }  // namespace backsweep

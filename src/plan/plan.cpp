@@ -2,93 +2,335 @@
 #include "backsweep/plan/plan.hpp"
 
 #include "backsweep/base/error.hpp"
+#include "backsweep/schedule/apart.hpp"
+#include "backsweep/schedule/mixed.hpp"
+#include "backsweep/schedule/prediction.hpp"
 #include "backsweep/schedule/revolve.hpp"
+#include "backsweep/schedule/tiered_revolve.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <optional>
+#include <utility>
 
 namespace backsweep {
 
 namespace {
 
-bool fits(const Plan& plan, const Budget& budget) {
-    return (budget.ram == Budget::unlimited || plan.predicted.total() <= budget.ram) &&
-           (budget.time_axis == Budget::unlimited || plan.predicted.time_axis() <= budget.time_axis);
+constexpr auto ram = static_cast<std::size_t>(Tier::ram);
+constexpr Index most_slots = std::numeric_limits<std::int32_t>::max();
+
+/// What a schedule does and holds; tapes: with the working one.
+struct Counts {
+    Index advances = 0, states = 0, tapes = 1, on_disk = 0, writes = 0, reads = 0;
+};
+
+Counts count_periodic(Index links, Index period) {
+    const Index blocks = 1 + (links - 1) / period;
+    return {(blocks - 1) * period, blocks - 1, std::min(period, links)};
 }
 
-bool cheaper(const Plan& a, const Plan& b) {
-    return a.cost != b.cost ? a.cost < b.cost : a.predicted.total() < b.predicted.total();
+Counts count_revolve(Index links, Index slots) {
+    return {revolve_advances(links, slots), std::min(slots, links - 1)};
 }
 
-ScheduleOptions family(const char* name, Index links) {
-    ScheduleOptions o;
-    o.family = name;
-    o.steps = links;
-    return o;
+std::unique_ptr<Schedule> made(const ScheduleOptions& options) {
+    std::unique_ptr<Schedule> schedule = make_schedule(options);
+    if (options.family == "mixed") schedule = std::make_unique<Apart>(std::move(schedule));
+    return schedule;
 }
 
-/// Periods of which one has the least cost and bytes for every number of blocks.
-std::vector<Index> periods(Index links) {
-    constexpr Index most = 1 << 16;
-    std::vector<Index> all;
-    for (Index k = 1; k <= std::min(links, most); ++k) all.push_back(k);
-    for (Index blocks = 1; blocks <= std::min(links, most); ++blocks) all.push_back((links + blocks - 1) / blocks);
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
+Counts count(const ScheduleOptions& o, Index links) {
+    if (o.family == "store_all") return {0, 0, links};
+    if (o.family == "periodic") return count_periodic(links, o.period);
+    if (o.family == "revolve") return count_revolve(links, o.slots);
+    if (o.family == "tiered_revolve") {
+        const TieredRevolveCounts c =
+            tiered_revolve_counts({.steps = links, .ram_slots = o.levels[0].slots, .disk_slots = o.levels[1].slots});
+        const Index in_ram = std::count(c.tiers.begin(), c.tiers.end(), Tier::ram);
+        return {c.advances, in_ram, 1, static_cast<Index>(c.tiers.size()) - in_ram, c.disk_writes, c.disk_reads};
+    }
+    const std::unique_ptr<Schedule> schedule = made(o);
+    const Play play = predict(*schedule, links);
+    const auto disk = static_cast<std::size_t>(Tier::disk);
+    return {play.advances,         play.state_slots[ram], play.tape_slots[ram] + 1,
+            play.peak_slots[disk], play.writes[disk],     play.reads[disk]};
+}
+
+Bytes bytes(const Workload& w, const Counts& c) {
+    Bytes all = w.always;
+    all[Kind::slots] += c.states * w.state;
+    all[Kind::tape] += c.tapes * w.tape;
+    if (c.on_disk > 0) all[Kind::workspace] += w.buffers;
     return all;
 }
 
-/// Every schedule that make_plan looks at; `least` gets the one with the fewest bytes, fitting or not.
-std::vector<Plan> fitting(const Workload& workload, const Budget& budget, std::optional<Plan>& least) {
-    const Index links = workload.links();
-    std::vector<Plan> best;
-    const auto consider = [&](const ScheduleOptions& options, std::optional<Plan>& of_family) {
-        Plan plan = price(workload, options);
-        if (!least || plan.predicted.total() < least->predicted.total()) least = plan;
-        if (fits(plan, budget) && (!of_family || cheaper(plan, *of_family))) of_family = std::move(plan);
+std::int64_t disk_bytes(const Workload& w, const Counts& c) {
+    return w.disk + (c.on_disk > 0 ? w.disk_file + c.on_disk * w.disk_slot : 0);
+}
+
+/// The last link may be short; it is recorded and reversed, but never advanced.
+double least_cost(const Workload& w) {
+    return static_cast<double>(w.steps) / static_cast<double>(w.chunk) * (w.record + w.reverse);
+}
+
+double cost(const Workload& w, const Counts& c) {
+    return static_cast<double>(c.advances) * w.advance + least_cost(w) + static_cast<double>(c.writes) * w.write +
+           static_cast<double>(c.reads) * w.read;
+}
+
+double share(std::int64_t needs, std::int64_t offered) {
+    if (offered == Budget::unlimited || needs <= offered) return 0.0;
+    return static_cast<double>(needs) / static_cast<double>(std::max<std::int64_t>(1, offered));
+}
+
+double excess(const Bytes& bytes, std::int64_t disk, const Budget& budget) {
+    return std::max(
+        {share(bytes.total(), budget.ram), share(bytes.time_axis(), budget.time_axis), share(disk, budget.disk)});
+}
+
+Plan plan_of(const Workload& w, ScheduleOptions options, const Counts& c) {
+    Plan plan;
+    plan.schedule = std::move(options);
+    plan.chunk = w.chunk;
+    plan.predicted = bytes(w, c);
+    plan.disk = disk_bytes(w, c);
+    plan.disk_slots = c.on_disk;
+    plan.advances = c.advances;
+    plan.recorded = w.links();
+    plan.cost = cost(w, c);
+    plan.least_cost = least_cost(w);
+    return plan;
+}
+
+void check(const Workload& workload) {
+    if (std::string why = workload.problem(); !why.empty()) throw InvalidArgument(why);
+}
+
+/// Periods of which one has the least cost and the fewest bytes for every number of blocks.
+std::vector<Index> periods(Index links) {
+    std::vector<Index> all;
+    for (Index blocks = 1; blocks <= links;) {
+        const Index period = 1 + (links - 1) / blocks;
+        all.push_back(period);
+        blocks = period == 1 ? links + 1 : 1 + (links - 1) / (period - 1);  // the fewest with a shorter period
+    }
+    return all;
+}
+
+/// Looks through the families.
+class Search {
+public:
+    Search(const Workload& workload, const Budget& budget, double below)
+        : w_(workload),
+          budget_(budget),
+          links_(workload.links()),
+          below_(below) {}
+
+    Offer offer() {
+        if (least_cost(w_) < below_) {
+            along_ram();
+            if (budget_.disk != 0) along_disk();
+        } else {
+            smallest_only();
+        }
+        std::stable_sort(found_.fitting.begin(), found_.fitting.end(), cheaper);
+        if (!found_.fitting.empty()) found_.best = found_.fitting.front();
+        return std::move(found_);
+    }
+
+private:
+    struct Point {
+        ScheduleOptions options;
+        Counts counts;
+        double cost = 0.0;
+        std::int64_t bytes = 0;
     };
 
-    std::optional<Plan> store_all, periodic, revolve;
-    consider(family("store_all", links), store_all);
-    for (const Index k : periods(links)) {
-        ScheduleOptions o = family("periodic", links);
-        o.period = k;
-        consider(o, periodic);
+    ScheduleOptions family(const char* name) const {
+        ScheduleOptions o;
+        o.family = name;
+        o.steps = links_;
+        return o;
     }
-    // Advances fall and bytes rise with the slots: the most slots that fit are the cheapest.
-    ScheduleOptions o = family("revolve", links);
-    Index few = 1, many = std::max<Index>(1, links - 1);
-    o.slots = few;
-    consider(o, revolve);
-    while (revolve && few < many) {
-        o.slots = few + (many - few + 1) / 2;
-        if (fits(price(workload, o), budget))
-            few = o.slots;
-        else
-            many = o.slots - 1;
+    bool fits(const Counts& c) const { return excess(bytes(w_, c), disk_bytes(w_, c), budget_) == 0.0; }
+
+    /// `of_family` becomes the better one; set: options of these counts.
+    template <class Set>
+    void consider(const Counts& c, std::optional<Point>& of_family, const Set& options) {
+        const Bytes b = bytes(w_, c);
+        const std::int64_t disk = disk_bytes(w_, c);
+        const double over = excess(b, disk, budget_);
+        if (!found_.smallest || over < excess_ ||
+            (over == excess_ && over > 0.0 && b.total() < found_.smallest->predicted.total())) {
+            excess_ = over;
+            found_.smallest = plan_of(w_, options(), c);
+        }
+        const double costs = backsweep::cost(w_, c);
+        if (over > 0.0 || costs >= below_) return;
+        if (of_family && (costs > of_family->cost || (costs == of_family->cost && b.total() >= of_family->bytes)))
+            return;
+        of_family = Point{options(), c, costs, b.total()};
     }
-    if (revolve) {
-        // The least slots with as many advances as the most that fit.
-        const Index advances = revolve_advances(links, few);
-        o.slots = advances > 0 ? std::min(few, least_slots(links, advances)) : 1;
-        revolve = price(workload, o);
+    void take(const std::optional<Point>& point) {
+        if (point) found_.fitting.push_back(plan_of(w_, point->options, point->counts));
     }
-    for (auto* plan : {&store_all, &periodic, &revolve})
-        if (*plan) best.push_back(std::move(**plan));
-    std::stable_sort(best.begin(), best.end(), cheaper);
-    return best;
-}
+
+    void smallest_only() {
+        std::optional<Point> none;
+        periodic(none);
+        consider(count_revolve(links_, 1), none, [&] { return with_slots(1); });
+    }
+    void periodic(std::optional<Point>& best) {
+        for (const Index k : periods(links_))
+            consider(count_periodic(links_, k), best, [&] {
+                ScheduleOptions o = family("periodic");
+                o.period = k;
+                return o;
+            });
+    }
+    ScheduleOptions with_slots(Index slots) const {
+        ScheduleOptions o = family("revolve");
+        o.slots = slots;
+        return o;
+    }
+
+    void along_ram() {
+        std::optional<Point> all, blocks, binomial;
+        consider({0, 0, links_}, all, [&] { return family("store_all"); });
+        periodic(blocks);
+        // Advances fall and bytes rise with the slots: the most slots that fit are the cheapest.
+        Index few = 1, many = std::max<Index>(1, links_ - 1);
+        const auto revolve = [&](Index slots) {
+            consider(count_revolve(links_, slots), binomial, [&] { return with_slots(slots); });
+        };
+        revolve(few);
+        if (fits(count_revolve(links_, few))) {
+            while (few < many) {
+                const Index middle = few + (many - few + 1) / 2;
+                if (fits(count_revolve(links_, middle)))
+                    few = middle;
+                else
+                    many = middle - 1;
+            }
+            // The least slots with as many advances as the most that fit.
+            const Index advances = revolve_advances(links_, few);
+            revolve(advances > 0 ? std::min(few, least_slots(links_, advances)) : 1);
+        }
+        take(all);
+        take(blocks);
+        take(binomial);
+        double best = below_;
+        for (const auto* point : {&all, &blocks, &binomial})
+            if (*point) best = std::min(best, (*point)->cost);
+        mixed(best);
+    }
+
+    /// In what is left beside the working tape, if its tables are small.
+    void mixed(double best) {
+        constexpr double most_additions = 1e8;
+        if (w_.state < 1 || links_ < 3) return;
+        const Bytes least = bytes(w_, {});
+        std::int64_t room = w_.state * links_ + w_.tape * links_;
+        if (budget_.ram != Budget::unlimited) room = std::min(room, budget_.ram - least.total());
+        if (budget_.time_axis != Budget::unlimited) room = std::min(room, budget_.time_axis - least.time_axis());
+        MixedOptions options;
+        options.steps = links_;
+        options.tape_units = std::max<Index>(1, (w_.tape + w_.state - 1) / w_.state);
+        options.restart = false;
+        // A link whose tape is not kept in the first sweep is run twice at least.
+        const Index tapes = room / std::max<std::int64_t>(1, w_.tape);
+        Counts bound;
+        bound.advances = std::max<Index>(0, links_ - 1 - tapes);
+        if (room < w_.state || cost(w_, bound) >= best) return;
+        std::optional<Point> point;
+        // Where states and tapes are at their most at different times, both do not fit at once: then in fewer units,
+        // the most that fit.
+        ScheduleOptions o = family("mixed");
+        o.tape_units = options.tape_units;
+        const auto fit = [&](Index units) {
+            o.slots = units;
+            const Counts c = count(o, links_);
+            consider(c, point, [&] { return o; });
+            return fits(c);
+        };
+        Index units = std::min<Index>(room / w_.state, links_ * (options.tape_units + 1)), too_many = units + 1;
+        for (;; units = units * 7 / 8) {
+            options.units = units;
+            const auto n = static_cast<double>(links_);
+            if (units < 1 || !options.problem().empty() ||
+                (mixed_table_bytes(options) > 0 && n * n * static_cast<double>(units) > most_additions))
+                return;
+            if (fit(units)) break;
+            too_many = units;
+        }
+        while (too_many - units > 1) {
+            const Index middle = units + (too_many - units) / 2;
+            (fit(middle) ? units : too_many) = middle;
+        }
+        take(point);
+    }
+
+    void along_disk() {
+        if (w_.disk_slot < 1) return;
+        const std::int64_t left = budget_.disk == Budget::unlimited ? std::numeric_limits<std::int64_t>::max()
+                                                                    : budget_.disk - w_.disk - w_.disk_file;
+        const Index most_disk = std::min({left / w_.disk_slot, links_ - 1, most_slots});
+        if (most_disk < 1) return;
+        Index most_ram = 0;
+        {
+            Index few = 0, many = links_ - 1;
+            while (few < many) {
+                const Index middle = few + (many - few + 1) / 2;
+                Counts c;
+                c.states = middle, c.on_disk = 1;
+                if (fits(c))
+                    few = middle;
+                else
+                    many = middle - 1;
+            }
+            most_ram = few;
+        }
+        std::optional<Point> tiers;
+        const auto level = [](Tier tier, Index slots) {
+            Level l;
+            l.tier = tier;
+            l.slots = slots;
+            return l;
+        };
+        for (const Index in_ram : {Index{0}, most_ram}) {
+            for (Index disk = 1;; disk = std::min(most_disk, disk + std::max<Index>(1, disk / 4))) {
+                ScheduleOptions o = family("tiered_revolve");
+                o.levels = {level(Tier::ram, in_ram), level(Tier::disk, disk)};
+                const Counts c = count(o, links_);
+                o.levels[1].slots = c.on_disk;
+                if (c.on_disk > 0) consider(c, tiers, [&] { return o; });
+                if (disk >= most_disk || in_ram + disk >= links_ - 1) break;
+            }
+            if (most_ram == 0) break;
+        }
+        take(tiers);
+    }
+
+    const Workload& w_;
+    const Budget& budget_;
+    Index links_;
+    double below_;
+    Offer found_;
+    double excess_ = 0.0;  // of found_.smallest
+};
 
 }  // namespace
 
 std::string Workload::problem() const {
     if (steps < 1) return "a workload has at least 1 step, got " + std::to_string(steps);
     if (chunk < 1) return "a link has at least 1 step, got chunk = " + std::to_string(chunk);
-    if (state < 0 || tape < 0) return "bytes are not negative, got state = " + std::to_string(state) + ", tape = " + std::to_string(tape);
-    for (const double c : {advance, record, reverse})
+    for (const auto& [name, bytes] :
+         {std::pair{"state", state}, std::pair{"tape", tape}, std::pair{"disk", disk},
+          std::pair{"disk_slot", disk_slot}, std::pair{"disk_file", disk_file}, std::pair{"buffers", buffers}})
+        if (bytes < 0) return std::string("bytes are not negative, got ") + name + " = " + std::to_string(bytes);
+    for (const double c : {advance, record, reverse, write, read})
         if (!(c >= 0.0) || !std::isfinite(c)) return "costs are finite and not negative, got " + std::to_string(c);
     return {};
 }
@@ -103,66 +345,97 @@ std::string bytes_in_words(std::int64_t bytes) {
     return text.data();
 }
 
-ScheduleOptions schedule_for(const Plan& plan, Index links) {
+bool cheaper(const Plan& a, const Plan& b) noexcept {
+    return a.cost != b.cost ? a.cost < b.cost : a.predicted.total() < b.predicted.total();
+}
+
+double excess(const Plan& plan, const Budget& budget) noexcept {
+    return excess(plan.predicted, plan.disk, budget);
+}
+
+bool fits(const Plan& plan, const Budget& budget) noexcept {
+    return excess(plan, budget) == 0.0;
+}
+
+std::string shortfall(const Plan& plan, const Budget& budget) {
+    std::string why;
+    const auto line = [&](const char* what, std::int64_t needs, std::int64_t offered) {
+        if (share(needs, offered) == 0.0) return;
+        why += (why.empty() ? "" : "; ") + std::string(what) + ": needs " + bytes_in_words(needs) + " (" +
+               std::to_string(needs) + " bytes), offered " + bytes_in_words(offered) + " (" + std::to_string(offered) +
+               " bytes)";
+    };
+    line("ram", plan.predicted.total(), budget.ram);
+    line("time axis", plan.predicted.time_axis(), budget.time_axis);
+    line("disk", plan.disk, budget.disk);
+    return why;
+}
+
+std::vector<Plan> pareto(std::vector<Plan> plans) {
+    std::stable_sort(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
+        const std::int64_t left = a.predicted.total(), right = b.predicted.total();
+        return left != right ? left < right : a.cost < b.cost;
+    });
+    std::vector<Plan> front;
+    for (Plan& plan : plans)
+        if (front.empty() || plan.cost < front.back().cost) front.push_back(std::move(plan));
+    return front;
+}
+
+std::unique_ptr<Schedule> schedule_for(const Plan& plan, Index links) {
     ScheduleOptions o = plan.schedule;
+    const Index full = o.steps;
     o.steps = links;
-    return o;
+    if (o.family != "mixed" || links == full) return made(o);
+    // Another length may want more of either kind, never more in all: fewer units then, at last as many states as
+    // before.
+    const Counts whole = count(plan.schedule, full);
+    for (; o.slots >= 1; o.slots = o.slots * 3 / 4) {
+        const Counts c = count(o, links);
+        if (c.states <= whole.states && c.tapes <= whole.tapes) return made(o);
+    }
+    if (links <= whole.tapes) {
+        ScheduleOptions all;
+        all.family = "store_all";
+        all.steps = links;
+        return made(all);
+    }
+    ScheduleOptions few;
+    few.steps = links;
+    few.slots = std::max<Index>(1, whole.states);
+    return made(few);
 }
 
 Plan price(const Workload& workload, ScheduleOptions options) {
-    if (std::string why = workload.problem(); !why.empty()) throw InvalidArgument(why);
+    check(workload);
     const Index links = workload.links();
     options.steps = links;
-    if (std::string why = options.problem(); !why.empty()) throw InvalidArgument(why);
-
-    Index states = 0, tapes = 1, advances = 0;
-    if (options.family == "store_all") {
-        tapes = links;
-    } else if (options.family == "periodic") {
-        const Index blocks = 1 + (links - 1) / options.period;
-        states = blocks - 1;
-        tapes = std::min(options.period, links);
-        advances = states == 0 ? 0 : states * options.period;
-    } else if (options.family == "revolve") {
-        states = std::min(options.slots, links - 1);
-        advances = revolve_advances(links, options.slots);
-    } else {
-        throw InvalidArgument("no plan is made of schedule '" + options.family + "'; there are: store_all, periodic, revolve");
+    constexpr std::array planned{"store_all", "periodic", "revolve", "mixed", "tiered_revolve"};
+    if (std::find(planned.begin(), planned.end(), options.family) == planned.end()) {
+        std::string names;
+        for (const char* name : planned) names += (names.empty() ? "" : ", ") + std::string(name);
+        throw InvalidArgument("no plan is made of schedule '" + options.family + "'; there are: " + names);
     }
-    Plan plan;
-    plan.schedule = std::move(options);
-    plan.chunk = workload.chunk;
-    plan.predicted = workload.always;
-    plan.predicted[Kind::slots] += states * workload.state;
-    plan.predicted[Kind::tape] += tapes * workload.tape;
-    plan.advances = advances;
-    plan.recorded = links;
-    plan.cost = static_cast<double>(advances) * workload.advance + static_cast<double>(links) * (workload.record + workload.reverse);
-    return plan;
+    if (std::string why = options.problem(); !why.empty()) throw InvalidArgument(why);
+    if (options.restart) throw InvalidArgument("a workload's tapes restart nothing; leave restart out");
+    const Counts c = count(options, links);
+    if (c.on_disk > 0 && workload.disk_slot < 1)
+        throw InvalidArgument("schedule '" + options.family +
+                              "' has slots on disk, but the workload has none; leave it out, or offer disk");
+    return plan_of(workload, std::move(options), c);
 }
 
-std::vector<Plan> candidates(const Workload& workload, const Budget& budget) {
-    if (std::string why = workload.problem(); !why.empty()) throw InvalidArgument(why);
-    std::optional<Plan> least;
-    return fitting(workload, budget, least);
+Offer offer(const Workload& workload, const Budget& budget, double below) {
+    check(workload);
+    return Search(workload, budget, below).offer();
 }
 
 Plan make_plan(const Workload& workload, const Budget& budget) {
-    if (std::string why = workload.problem(); !why.empty()) throw InvalidArgument(why);
-    std::optional<Plan> least;
-    std::vector<Plan> plans = fitting(workload, budget, least);
-    if (!plans.empty()) return std::move(plans.front());
-
-    const auto line = [](const char* what, std::int64_t needs, std::int64_t offered) {
-        return std::string(what) + ": needs " + bytes_in_words(needs) + " (" + std::to_string(needs) + " bytes), offered " +
-               bytes_in_words(offered) + " (" + std::to_string(offered) + " bytes)";
-    };
-    std::string why;
-    if (budget.ram != Budget::unlimited && least->predicted.total() > budget.ram) why = line("ram", least->predicted.total(), budget.ram);
-    if (budget.time_axis != Budget::unlimited && least->predicted.time_axis() > budget.time_axis)
-        why += (why.empty() ? "" : "; ") + line("time axis", least->predicted.time_axis(), budget.time_axis);
-    throw NoPlan("no schedule fits: " + why + ". The least is " + least->schedule.family +
-                 "'s; offer that much, or take a shorter chunk (now " + std::to_string(workload.chunk) + " steps) or a smaller batch");
+    Offer all = offer(workload, budget);
+    if (all.best) return std::move(*all.best);
+    throw NoPlan("no schedule fits: " + shortfall(*all.smallest, budget) + ". The least is " +
+                 all.smallest->schedule.family + "'s; offer that much, or take a shorter chunk (now " +
+                 std::to_string(workload.chunk) + " steps) or a smaller batch");
 }
 
 }  // namespace backsweep

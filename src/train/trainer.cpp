@@ -6,10 +6,14 @@
 #include "backsweep/nn/loss.hpp"
 #include "backsweep/train/plan_json.hpp"
 #include "backsweep/train/spec_json.hpp"
+#include "backsweep/train/planner.hpp"
 #include "parallel.hpp"
+#include "train/workload.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -17,8 +21,6 @@
 namespace backsweep {
 
 namespace {
-
-Index ceil_div(Index a, Index b) { return a < 1 ? 0 : 1 + (a - 1) / b; }
 
 /// A batch's share of what a mean of its losses is divided by; positions behind loss_from count, each by its weight. The
 /// shares of shards and micro-batches are added up.
@@ -73,215 +75,64 @@ void check_shapes(const ModelSpec& model, const Batch<Real>& batch, const std::s
     check("marks", batch.marks, 0);
 }
 
-/// Throws InvalidArgument for a loss of last steps where a window, which goes on in the next, does not hold its sequences.
-void check_whole(const ModelSpec& model, Index window, const std::string& source) {
-    if (model.loss.at == LossSpec::At::last)
-        throw InvalidArgument("a loss of last steps wants windows that hold whole sequences, but window " + std::to_string(window) + " of " +
-                              source + " goes on in the next; take longer windows, or a loss of every step and weights that are 0 before the last");
-}
-
-/// Throws InvalidArgument for a model that reads whole sequences where a source cuts its own.
-template <class Real>
-void check_whole(const ModelSpec& model, const Source<Real>& source) {
-    if (model.segmentable() && model.loss.at == LossSpec::At::every) return;
-    if (source.divisible()) return;  // a window of a stream is what the user calls a sequence
-    for (Index w = 1; w < source.windows(); ++w)
-        if (!source.fresh(w))
-            throw InvalidArgument(std::string(model.segmentable() ? "a loss of last steps" : "a bidirectional layer, or full attention,") +
-                                  " reads whole sequences, but window " + std::to_string(w) + " of " + source.name() +
-                                  " goes on with those of the one before; take windows as long as the longest sequence");
-}
-
-template <class Real>
-Window<Real> window_of(const Batch<Real>& batch) {
-    const auto data = [](const auto& v) { return v.empty() ? nullptr : v.data(); };
-    Window<Real> w;
-    w.first = batch.first;
-    w.steps = batch.steps;
-    w.tokens = data(batch.tokens);
-    w.inputs = data(batch.inputs);
-    w.classes = data(batch.classes);
-    w.values = data(batch.values);
-    w.weights = data(batch.weights);
-    w.marks = data(batch.marks);
-    w.loss_from = batch.loss_from;
-    return w;
-}
-
-/// How the sequences of a batch are cut: micro-batches one after the other, each into shards side by side.
-struct Cuts {
-    Index micro_batches;
-    std::vector<Index> sizes;   // of the shards
-    std::vector<Index> firsts;  // first sequence of a shard within its micro-batch
-    Index micro;                // sequences of a micro-batch
-
-    Cuts(Index batch, Index micro_batches_, Index shards)
-        : micro_batches(micro_batches_), sizes(shard_sizes(batch / micro_batches_, shards)), micro(batch / micro_batches_) {
-        Index first = 0;
-        for (const Index size : sizes) firsts.push_back(std::exchange(first, first + size));
-    }
-    Index shards() const { return static_cast<Index>(sizes.size()); }
-    Range sequences(Index m, Index shard) const {
-        const Index first = m * micro + firsts[static_cast<std::size_t>(shard)];
-        return {first, first + sizes[static_cast<std::size_t>(shard)]};
-    }
-};
-
-/// k2 / k1, rounded up: how many versions of the parameters one window of form `once` sees.
-template <class Real>
-Index versions_kept(const Source<Real>& source, const TrainOptions& o) {
-    return o.look_back > 0 && o.form == TrainOptions::LookBack::once ? ceil_div(source.window() + o.look_back, source.window()) : 1;
-}
-
-template <class Real>
-void check(const Network<Real>& network, const Source<Real>& source, const TrainOptions& o) {
-    if (std::string why = o.problem(); !why.empty()) throw InvalidArgument(why);
-    if (std::string why = o.memories.problem(network.memories().size()); !why.empty()) throw InvalidArgument(why);
-    const std::vector<std::string> layers = layer_names(network);
-    if (std::string why = o.depth.problem(layers); !why.empty()) throw InvalidArgument(why);
-    for (const std::string& layer : layers)
-        if (o.depth.place && o.depth.place(layer) != Tier::ram)
-            throw InvalidArgument("depth.place sends what layer '" + layer + "' reads to tier " + to_string(o.depth.place(layer)) +
-                                  ", but a trainer has no store for it; sweep with a TimeChain of your own and use(store)");
-    if (network.spec().context())
-        throw InvalidArgument("this model attends to a context, which a source does not give; sweep it with a TimeChain of your own");
-    if (o.look_back > 0) {
-        if (source.window() % o.chunk != 0 || o.look_back % o.chunk != 0)
-            throw InvalidArgument("chunk must divide the steps of an update and the look-back, got chunk = " + std::to_string(o.chunk) +
-                                  ", steps = " + std::to_string(source.window()) + ", look_back = " + std::to_string(o.look_back) +
-                                  "; a window begins where a link begins");
-        if (!o.carry) throw InvalidArgument("look_back = " + std::to_string(o.look_back) + " has no effect without carry; leave one of them out");
-    }
-    if (o.windows.law != WindowSpec::Law::fixed) {
-        if (!source.divisible())
-            throw InvalidArgument("windows of random length want sequences that may be cut anywhere, but those of " + source.name() +
-                                  " may not; take fixed windows");
-        if (o.look_back > 0) throw InvalidArgument("look_back = " + std::to_string(o.look_back) + " wants fixed windows; leave one of them out");
-        if (!o.carry) throw InvalidArgument("windows of random length want a carry from one to the next; leave one of them out");
-        if (std::string why = o.windows.problem(source.window(), o.chunk); !why.empty()) throw InvalidArgument(why);
-    }
-    if (!network.spec().segmentable()) {
-        const Index steps = source.window();
-        if (o.carry)
-            throw InvalidArgument("a bidirectional layer, or full attention, reads whole sequences, so no state goes on to a next window; set carry to false");
-        if (o.chunk < steps)
-            throw InvalidArgument("a bidirectional layer is not cut in time: chunk must be at least the window's " + std::to_string(steps) +
-                                  " steps, got " + std::to_string(o.chunk));
-    }
-    check_whole(network.spec(), source);
-    if (o.form == TrainOptions::LookBack::once)
-        for (Index w = 1; w < source.windows(); ++w)
-            if (source.fresh(w))
-                throw InvalidArgument("the form `once` keeps the parameters of one run of sequences, but window " + std::to_string(w) + " of " +
-                                      source.name() + " begins others; take the form recompute, or a batch that holds all sequences");
-    if (o.form == TrainOptions::LookBack::once && network.spec().random())
-        throw InvalidArgument("the form `once` keeps each step's first run, but dropout has other masks in every window; take the form "
-                              "recompute, or no dropout");
-    if (source.batch() % o.micro_batches != 0)
-        throw InvalidArgument("micro_batches must divide the batch, got " + std::to_string(o.micro_batches) + " for " +
-                              std::to_string(source.batch()) + " sequences");
-    if (network.spec().loss.reduction == LossSpec::Reduction::none)
-        throw InvalidArgument("training wants one loss, but this model's reduction is none; take mean or sum");
-}
-
 std::uint64_t window_seed(std::uint64_t seed, Index window) {
     return Random(seed, 0xffffffff).bits(0, static_cast<std::uint64_t>(window));
 }
 
-template <class Real>
-Plan plan_for(const Network<Real>& network, const Source<Real>& source, const TrainOptions& o) {
-    const Workload w = workload(network, source, o);
-    if (o.schedule.family == "auto") return make_plan(w, o.budget);
-    Plan plan = price(w, o.schedule);
-    const auto over = [&](const char* what, std::int64_t needs, std::int64_t offered) {
-        if (offered != Budget::unlimited && needs > offered)
-            throw NoPlan("schedule " + o.schedule.family + " does not fit: " + what + ": needs " + bytes_in_words(needs) + " (" +
-                         std::to_string(needs) + " bytes), offered " + bytes_in_words(offered) + " (" + std::to_string(offered) +
-                         " bytes); offer that much, or let the planner choose (family \"auto\")");
-    };
-    over("ram", plan.predicted.total(), o.budget.ram);
-    over("time axis", plan.predicted.time_axis(), o.budget.time_axis);
-    return plan;
-}
-
 }  // namespace
-
-std::vector<Index> shard_sizes(Index batch, Index shards) {
-    const Index count = std::min(batch, shards == 0 ? Index{4} : shards);
-    std::vector<Index> sizes;
-    for (Index s = 0; s < count; ++s) sizes.push_back(batch / count + (s < batch % count ? 1 : 0));
-    return sizes;
-}
-
-std::string TrainOptions::problem() const {
-    const auto least = [](const char* name, Index value, Index bound) -> std::string {
-        if (value >= bound) return {};
-        return std::string(name) + " must be at least " + std::to_string(bound) + ", got " + std::to_string(value);
-    };
-    for (std::string why : {least("look_back", look_back, 0), least("chunk", chunk, 1), least("shards", shards, 0),
-                            least("threads", threads, 1), least("micro_batches", micro_batches, 1), optimizer.problem(), rate.problem(),
-                            clip.problem()})
-        if (!why.empty()) return why;
-    if (rate.momentum_at(0) && !optimizer.has_momentum())
-        return std::string("the one-cycle rate moves a momentum, but ") + optimizer.name() + " has none; give it one, or set cycle_momentum to false";
-    if (form == LookBack::once && look_back == 0) return "the form `once` has no effect without look_back; give look_back, or take recompute";
-    for (const auto& [name, limit] : {std::pair{"ram", budget.ram}, std::pair{"time_axis", budget.time_axis}})
-        if (limit != Budget::unlimited && limit < 1) return std::string("the limit ") + name + " must be at least 1 byte, got " + std::to_string(limit);
-    if (schedule.needs_state || !schedule.loss) return "the schedule of a training has a loss and needs no state; leave these two options at their defaults";
-    if (schedule.family == "auto" && (schedule.slots != 0 || schedule.period != 0 || !schedule.rule.empty()))
-        return "slots, period and rule have no effect with schedule \"auto\"; name the family that they are for";
-    return {};
-}
-
-template <class Real>
-Workload workload(const Network<Real>& network, const Source<Real>& source, const TrainOptions& o) {
-    check(network, source, o);
-    const Cuts cuts(source.batch(), o.micro_batches, o.shards);
-    const std::int64_t parameters = network.parameters().size() * static_cast<std::int64_t>(sizeof(Real));
-    Workload w;
-    w.steps = std::min(o.windows.most(source.window()) + std::min(o.look_back, source.length()), source.length());
-    w.chunk = o.chunk;
-    for (const Index size : cuts.sizes) {
-        const TimeChainSizes s = time_chain_sizes(network, w.steps, size, o.chunk, o.carry, o.memories, o.depth);
-        w.state += s.state;
-        w.reverse = std::max(w.reverse, 2.0 + s.replayed);
-        // The working state and the adjoint; with carry, x_0 and the next x_0 of every micro-batch.
-        w.always[Kind::carry] += s.state + s.adjoint + (o.carry ? 2 * o.micro_batches * s.between : 0);
-        w.tape += s.tape;
-        w.always[Kind::workspace] += s.workspace;
-        w.always[Kind::log] += s.log;
-        w.always[Kind::gradients] += parameters;
-    }
-    w.always[Kind::parameters] = parameters * versions_kept(source, o);
-    w.always[Kind::moments] = parameters * o.optimizer.moments();
-    w.always[Kind::data] = w.steps * source.batch() * source.step_bytes();
-    return w;
-}
 
 template <class Real>
 struct Trainer<Real>::Shard {
     using Chain = TimeChain<Real>;
     using State = typename Chain::State;
 
-    Shard(const Network<Real>& network, Index number_, Index batch, Index micro_batches, const TrainOptions& o, const Plan& plan, bool carry)
+    Shard(const Network<Real>& network, Index number_, Index batch, Index steps, const TrainOptions& o, const Plan& plan)
         : number(number_),
           links(plan.schedule.steps),
           chain(network, batch, o.chunk, ledger, o.memories, o.depth),
-          run(chain, make_schedule(plan.schedule)),
+          run(chain, schedule_for(plan, plan.schedule.steps)),
           gradients(network.parameters().size(), Kind::gradients, ledger) {
-        for (Index m = 0; m < micro_batches; ++m) batches.emplace_back(ledger);
+        chain.verify(o.verify == TrainOptions::Verify::steps);
+        run.verify(o.verify != TrainOptions::Verify::off);
+        for (Index m = 0; m < o.micro_batches; ++m) batches.emplace_back(ledger);
         chain.add_to(gradients.data());
-        if (!carry) return;
-        for (Index m = 0; m < micro_batches; ++m) {
+        if (plan.disk_slots > 0) {
+            const MemoryLayout layout = memory_layout(network, batch, std::min(o.chunk, steps), o.memories);
+            store.emplace(store_options(o, number, layout.state * static_cast<std::int64_t>(sizeof(Real)), plan.disk_slots), ledger);
+            run.use(Tier::disk, *store);
+        }
+        if (o.commit.on()) {
+            const TimeChainSizes sizes = time_chain_sizes(network, steps, batch, o.chunk, o.carry, o.memories, o.depth);
+            const Index links_in_all = plan.schedule.steps;
+            journal.emplace(JournalOptions{std::filesystem::path(o.scratch.folder) / ("shard" + std::to_string(number) + ".journal"),
+                                           run_fingerprint(o),
+                                           journal_bytes(sizes, gradients.bytes(), links_in_all, o.micro_batches, plan.disk_slots)});
+            CommitOptions commit{.links = o.commit.links, .seconds = o.commit.seconds};
+            losses.assign(static_cast<std::size_t>(o.micro_batches), 0.0);
+            commit.more = [this] {
+                std::vector<Blob> all{blob(losses.data(), losses.size())};
+                for (State& next : nexts) all.push_back(blob(next.carry.data(), static_cast<std::size_t>(next.carry.size())));
+                return all;
+            };
+            run.commit_to(*journal, std::move(commit));
+            pending = Commits::sweep_in(*journal);
+        }
+        if (!o.carry) return;
+        for (Index m = 0; m < o.micro_batches; ++m) {
             starts.push_back(chain.zero());
             nexts.push_back(chain.zero());
         }
     }
 
     Index number;
-    Index links;  // of the schedule that `run` follows
+    Index micro_batch = 0;  // that is swept
+    Index links;            // of the schedule that `run` follows
     Ledger ledger;
     Chain chain;
+    std::optional<DiskStore> store;  // of the schedule's slots on disk
+    std::optional<Journal> journal;
+    std::optional<std::uint64_t> pending;  // the sweep that a killed process was in: those before it commit nothing
+    Recovery recovery;
     Execution<Chain> run;
     Buffer<Real> gradients;
     std::vector<State> starts, nexts;    // by micro-batch: the carry before this window, and before the next
@@ -293,13 +144,13 @@ struct Trainer<Real>::Shard {
 
 template <class Real>
 Trainer<Real>::Trainer(const Network<Real>& network, const Source<Real>& source, TrainOptions options)
-    : Trainer(network, source, options, plan_for(network, source, options)) {}
+    : Trainer(network, source, options, Planner<Real>(network, source, options).best()) {}
 
 template <class Real>
 Trainer<Real>::Trainer(const Network<Real>& network, const Source<Real>& source, TrainOptions options, Plan plan)
     : network_(&network),
       source_(&source),
-      options_(std::move(options)),
+      options_(planned(std::move(options), plan, network.memories().size())),
       plan_(std::move(plan)),
       parameters_(network.parameters().size(), Kind::parameters, ledger_),
       optimizer_(options_.optimizer, network.parameters(), ledger_) {
@@ -313,12 +164,18 @@ Trainer<Real>::Trainer(const Network<Real>& network, const Source<Real>& source,
     network.start(options_.seed, parameters_.span());
     const Cuts cuts(source.batch(), options_.micro_batches, options_.shards);
     for (Index s = 0; s < cuts.shards(); ++s)
-        shards_.push_back(std::make_unique<Shard>(network, s, cuts.sizes[static_cast<std::size_t>(s)], options_.micro_batches, options_, plan_,
-                                                  options_.carry));
+        shards_.push_back(std::make_unique<Shard>(network, s, cuts.sizes[static_cast<std::size_t>(s)], longest_window(source, options_),
+                                                  options_, plan_));
 }
 
 template <class Real>
-Trainer<Real>::~Trainer() = default;
+Trainer<Real>::~Trainer() {
+    if (under_way_) return;  // what lies on disk may be gone on from
+    for (const auto& shard : shards_) {
+        if (shard->store && options_.commit.on()) shard->store->remove();
+        if (shard->journal) shard->journal->remove();
+    }
+}
 
 template <class Real>
 void Trainer<Real>::over_shards(const std::function<void(Shard&)>& f) {
@@ -339,7 +196,7 @@ std::vector<const Real*> Trainer<Real>::versions(Index first, Index links) const
 template <class Real>
 void Trainer<Real>::sweep(Shard& shard, const WindowCut& cut, double scale) {
     shard.gradients.fill(Real{0});
-    shard.losses.clear();
+    shard.losses.assign(shard.batches.size(), 0.0);
     shard.counts = {};
     const Cuts cuts(source_->batch(), options_.micro_batches, options_.shards);
     const bool begins = !options_.carry || (updates_ > 0 && fresh());
@@ -347,6 +204,7 @@ void Trainer<Real>::sweep(Shard& shard, const WindowCut& cut, double scale) {
     if (goes_on) check_whole(network_->spec(), updates_, source_->name());
     for (std::size_t m = 0; m < shard.batches.size(); ++m) {
         const Batch<Real>& batch = shard.batches[m];
+        shard.micro_batch = static_cast<Index>(m);
         Window<Real> window = window_of(batch);
         window.scale = scale;
         window.begins = network_->spec().learned_state() && (!options_.carry || batch.first == 0);
@@ -363,7 +221,7 @@ void Trainer<Real>::sweep(Shard& shard, const WindowCut& cut, double scale) {
             shard.chain.use(versions(batch.first, links));
         else
             shard.chain.use(parameters_.data());
-        if (links != std::exchange(shard.links, links)) shard.run.follow(make_schedule(schedule_for(plan_, links)));
+        if (links != std::exchange(shard.links, links)) shard.run.follow(schedule_for(plan_, links));
         if (goes_on) {
             // The next window begins look_back steps before the end of this one, or where this one does.
             const Index next = std::max<Index>(0, batch.first + batch.steps - options_.look_back) - batch.first;
@@ -372,9 +230,15 @@ void Trainer<Real>::sweep(Shard& shard, const WindowCut& cut, double scale) {
         } else {
             shard.run.watch(-1, {});
         }
-        shard.run.forward();
+        const auto number = static_cast<std::uint64_t>(updates_ * options_.micro_batches) + m;
+        if (shard.journal && (!shard.pending || number >= *shard.pending)) {
+            const Recovery recovery = shard.run.recover(number);
+            if (std::exchange(shard.pending, std::nullopt) || shard.recovery.text.empty()) shard.recovery = recovery;
+        } else {
+            shard.run.forward();
+        }
         shard.run.backward();
-        shard.losses.push_back(shard.chain.loss());
+        shard.losses[m] = shard.chain.loss();
         shard.counts += shard.run.counts();
     }
 }
@@ -382,6 +246,7 @@ void Trainer<Real>::sweep(Shard& shard, const WindowCut& cut, double scale) {
 template <class Real>
 UpdateReport Trainer<Real>::update() {
     const Cuts cuts(source_->batch(), options_.micro_batches, options_.shards);
+    under_way_ = true;
     WindowCut cut;
     Range steps;
     if (random_windows()) {
@@ -453,6 +318,12 @@ UpdateReport Trainer<Real>::update() {
         ++epoch_;
     }
     counts_ += report.counts;
+    under_way_ = false;
+#ifndef NDEBUG
+    if (const std::string over = overrun(); !over.empty()) throw Error(over);
+#endif
+    if (options_.commit.on() && recoveries_.empty())
+        for (const auto& shard : shards_) recoveries_.push_back(shard->recovery);
     return report;
 }
 
@@ -481,6 +352,42 @@ Bytes Trainer<Real>::live() const {
     Bytes sum = ledger_.live();
     for (const auto& shard : shards_) sum += shard->ledger.live();
     return sum;
+}
+
+template <class Real>
+std::string Trainer<Real>::overrun() const {
+    if (options_.verify != TrainOptions::Verify::off) return {};
+    const Bytes held = measured();
+    std::string over;
+    for (std::size_t k = 0; k < kind_count; ++k) {
+        const std::int64_t more = held.by_kind[k] - plan_.predicted.by_kind[k];
+        if (more <= 0) continue;
+        over += over.empty() ? "more was held than the plan foretells: " : ", ";
+        over += to_string(static_cast<Kind>(k));
+        over += " by " + std::to_string(more) + " bytes";
+    }
+    if (!over.empty()) over += "; does the source give more than its step_bytes()?";
+    return over;
+}
+
+template <class Real>
+Bytes Trainer<Real>::live(Index shard) const {
+    if (shard < 0 || shard >= shards())
+        throw InvalidArgument("there is no shard " + std::to_string(shard) + ": this run has " + std::to_string(shards()));
+    return shards_[static_cast<std::size_t>(shard)]->ledger.live();
+}
+
+template <class Real>
+void Trainer<Real>::observe_actions(const std::function<void(const Played&)>& f) {
+    for (const auto& s : shards_) {
+        if (!f) {
+            s->run.observe({});
+            continue;
+        }
+        s->run.observe([this, f, &shard = *s](const Action& action, double begin, double end) {
+            f({updates_ + 1, shard.number, shard.micro_batch, action, begin, end});
+        });
+    }
 }
 
 template <class Real>
@@ -644,8 +551,6 @@ Evaluation evaluate(const Network<Real>& network, std::span<const Real> paramete
 
 template class Trainer<float>;
 template class Trainer<double>;
-template Workload workload(const Network<float>&, const Source<float>&, const TrainOptions&);
-template Workload workload(const Network<double>&, const Source<double>&, const TrainOptions&);
 template Evaluation evaluate(const Network<float>&, std::span<const float>, const Source<float>&, Index, Index, Index, bool);
 template Evaluation evaluate(const Network<double>&, std::span<const double>, const Source<double>&, Index, Index, Index, bool);
 

@@ -24,12 +24,12 @@ struct Place : Scratch {
     }
 };
 
-/// The updates of metrics.jsonl without the clock.
+/// The updates of metrics.jsonl without the clock and without what a process held.
 inline std::vector<nlohmann::json> updates(const fs::path& run) {
     std::vector<nlohmann::json> kept;
     for (nlohmann::json line : metrics(run)) {
         if (line.contains("part")) continue;
-        line.erase("seconds");
+        for (const char* key : {"seconds", "spent", "live", "peak", "peak_rss"}) line.erase(key);
         kept.push_back(std::move(line));
     }
     return kept;

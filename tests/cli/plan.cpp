@@ -276,9 +276,14 @@ BOOST_AUTO_TEST_CASE(wrong_words) {
             "no schedule store_all of 9 steps fits");
     refused({"--steps", "2000000", "--slots", "50", "--schedule", "online"}, "left out: online (too long to play)");
     refused({"--graph", "/", "--memory", "5"}, "it is a folder");
-    refused({"--measure", "3", "--steps", "5"}, "--measure and --set have no effect without a configuration");
+    refused({"--measure", "3", "--steps", "5"}, "--measure, --fit, --calibrate and --set have no effect without a configuration");
     refused({"--graph", "none.json", "--memory", "5"}, "none.json");
-    refused({"--graph", "none.json"}, "--graph");
+    refused({"--graph", "none.json"}, "none.json");
+    refused({"--graph"}, "--graph wants a configuration");
+    refused({"--graph", "none.json", "--memory", "much"}, "--memory wants a size");
+    refused({"--graph", "none.json", "--actions"}, "which wants --memory");
+    refused({"--graph", "none.json", "--slots", "3", "--memory", "5"}, "leave the others out");
+    refused({"--graph", "none.json", "--measure", "3", "--memory", "5"}, "no effect beside a graph");
 }
 
 BOOST_AUTO_TEST_CASE(a_graph) {
@@ -297,4 +302,52 @@ BOOST_AUTO_TEST_CASE(a_graph) {
     BOOST_TEST(steps.out.starts_with("compute "));
     BOOST_CHECK_EQUAL(count(steps.out, "compute "), 4);
     BOOST_CHECK_EQUAL(run_program({"plan", "--graph", "graph.json", "--memory", "2"}, scratch.path()).code, 2);
+    const Answer shown = run_program({"plan", "graph.json", "--graph"}, scratch.path());
+    BOOST_TEST(shown.out.starts_with("4 nodes; once each: time 5, peak 3 B; no plan below 3 B\n"));
+}
+
+// The graph of a model, as JSON, is a graph: one plan, read from the file or from the configuration.
+BOOST_AUTO_TEST_CASE(the_graph_of_a_model) {
+    const Scratch scratch;
+    write_file(scratch.path() / "run.toml", R"(
+[data]
+kind = "adding"
+window = 9
+batch = 3
+windows = 4
+[model]
+kind = "layers"
+[[model.layers]]
+type = "concatenate"
+layers = [{type = "dense", outputs = 3}, {type = "residual", layers = [{type = "activation"}, {type = "dense"}]}]
+[[model.layers]]
+type = "gru"
+hidden = 5
+[[model.layers]]
+type = "dense"
+[train]
+chunk = 4
+updates = 3
+)");
+    const auto answer = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {"plan", "run.toml", "--graph"});
+        return run_program(words, scratch.path());
+    };
+    const Answer graph = answer({"--json"});
+    if (graph.says("built without the component graph")) return;
+    BOOST_TEST_CONTEXT(graph.err) BOOST_TEST_REQUIRE(graph.code == 0);
+    write_file(scratch.path() / "graph.json", graph.out);
+    const Answer again = run_program({"plan", "graph.json", "--graph", "--json"}, scratch.path());
+    BOOST_CHECK_EQUAL(again.out, graph.out);
+    BOOST_CHECK_EQUAL(answer({}).out, run_program({"plan", "graph.json", "--graph"}, scratch.path()).out);
+    BOOST_TEST(answer({}).out.starts_with("16 nodes; once each: time 4668, peak 736 B; no plan below 640 B\n"));
+    for (const char* memory : {"736", "700", "640"}) {
+        const Answer plan = answer({"--memory", memory, "--json"});
+        BOOST_TEST_CONTEXT(plan.err) BOOST_TEST_REQUIRE(plan.code == 0);
+        BOOST_TEST(plan.json().at("proven").get<bool>());
+        BOOST_CHECK_EQUAL(plan.out,
+                          run_program({"plan", "graph.json", "--graph", "--memory", memory, "--json"}, scratch.path()).out);
+    }
+    BOOST_CHECK_EQUAL(answer({"--memory", "1"}).code, 2);
+    BOOST_TEST(answer({"--memory", "1"}).says("optimal_graph: the graph needs 640 bytes, offered 1"));
 }

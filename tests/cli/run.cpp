@@ -680,18 +680,58 @@ BOOST_AUTO_TEST_CASE(plans) {
             BOOST_TEST((row.at("bytes").at("predicted") == row.at("bytes").at("measured")));
             BOOST_TEST((row.at("bytes").at("predicted").at("time_axis").get<int>() <= 20000) ==
                        row.at("fits").get<bool>());
-            BOOST_TEST(row.at("recompute_factor").get<double>() >= cost);
-            cost = row.at("recompute_factor").get<double>();
+            BOOST_TEST(row.at("slowdown").get<double>() >= cost);
+            cost = row.at("slowdown").get<double>();
             chosen += row.at("chosen").get<bool>() ? 1 : 0;
-            if (row.at("schedule") == "store_all") BOOST_TEST(!row.at("fits").get<bool>());
         }
     }
     BOOST_CHECK_EQUAL(chosen, 1);
+    BOOST_TEST(!report.at("candidates").at(0).at("fits").get<bool>());  // what takes the least time
     const Answer text = run_program({"plan", "config.toml"}, place.path());
     BOOST_CHECK_EQUAL(text.code, 0);
     BOOST_TEST(text.out.find("* ") != std::string::npos);
     BOOST_CHECK_EQUAL(run_program({"plan", "config.toml", "--set", "memory.time_axis=10"}, place.path()).code, 2);
     BOOST_CHECK_EQUAL(run_program({"plan", "config.toml", "--steps", "4"}, place.path()).code, 2);
+
+    // The short names say what the keys say; a picture has a point for every plan.
+    const json limited = run_program({"plan", "config.toml", "--memory", "100 kB", "--disk", "1 MB", "--json", "--plot", "front.svg"},
+                                     place.path()).json();
+    BOOST_CHECK_EQUAL(limited.at("limits").at("total").get<int>(), 100000);
+    BOOST_CHECK_EQUAL(limited.at("limits").at("disk").get<int>(), 1000000);
+    const std::string picture = text_of_file(place.path() / "front.svg");
+    std::size_t points = 0;
+    for (std::size_t at = picture.find("<circle class="); at != std::string::npos; at = picture.find("<circle class=", at + 1)) ++points;
+    BOOST_CHECK_EQUAL(points, limited.at("candidates").size());
+    BOOST_TEST(picture.find("class=\"chosen\"") != std::string::npos);
+    // The largest that fits does, one more does not; too little is said in words.
+    for (const auto& [what, key] : {std::pair{"T", "data.window"}, std::pair{"B", "data.batch"}}) {
+        const json fit = run_program({"plan", "config.toml", "--memory", "100 kB", "--fit", what, "--json"}, place.path()).json();
+        BOOST_CHECK_EQUAL(fit.at("key").get<std::string>(), key);
+        const Index largest = fit.at("largest").get<Index>();
+        const auto code = [&, key = std::string(key)](Index value) {
+            return run_program({"plan", "config.toml", "--memory", "100 kB", "--set", key + "=" + std::to_string(value)}, place.path()).code;
+        };
+        BOOST_CHECK_EQUAL(code(largest), 0);
+        BOOST_CHECK_EQUAL(code(largest + 1), 2);
+    }
+    const Answer none = run_program({"plan", "config.toml", "--memory", "1 kB"}, place.path());
+    BOOST_CHECK_EQUAL(none.code, 2);
+    for (const char* words : {"nothing fits: ram: needs", "The least that works is", "parameters"}) BOOST_TEST(none.says(words), words);
+    BOOST_CHECK_EQUAL(run_program({"plan", "config.toml", "--fit", "T", "--measure", "1"}, place.path()).code, 2);
+    BOOST_CHECK_EQUAL(run_program({"plan", "--steps", "5", "--fit", "T"}, place.path()).code, 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_run_under_a_limit_is_planned_whole_and_goes_on_in_the_middle) {
+    const Place place(small_config("updates = 6", "[memory]\nlimit = \"150 kB\"\ndisk = \"1 MB\"\ncommit_links = 2", "batch = 5\nwindow = 96"));
+    const json whole = place.train("whole", {}, {"--json"}).json();
+    BOOST_TEST((whole.at("bytes").at("predicted") == whole.at("bytes").at("measured")));
+    BOOST_TEST(whole.at("bytes").at("measured").at("total").get<int>() <= 150000);
+    BOOST_TEST(fs::is_empty(place.path() / "whole" / "scratch"));
+    place.train("again", {"memory.commit_links=1"});
+    check_same_end(place.path() / "whole", place.path() / "again");
+    const json calibrated = place.train("measured", {}, {"--calibrate", "--json"}).json();
+    BOOST_TEST(calibrated.at("measured_costs").get<bool>());
+    BOOST_TEST(text_of_file(place.path() / "measured" / "manifest.json").find("\"measured\": true") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(the_manual_has_the_table_of_keys) {

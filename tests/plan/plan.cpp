@@ -7,14 +7,17 @@
 #include "backsweep/plan/plan.hpp"
 #include "backsweep/schedule/referee.hpp"
 
+#include <cmath>
 #include <optional>
 #include <string>
+#include <vector>
 
 using namespace backsweep;
 
 namespace {
 
 constexpr auto ram = static_cast<std::size_t>(Tier::ram);
+constexpr auto disk = static_cast<std::size_t>(Tier::disk);
 
 Workload workload(Index links, std::int64_t state = 100, std::int64_t tape = 700) {
     Workload w;
@@ -24,7 +27,31 @@ Workload workload(Index links, std::int64_t state = 100, std::int64_t tape = 700
     w.tape = tape;
     w.always[Kind::parameters] = 1000;
     w.always[Kind::carry] = 3 * state;
+    w.disk_slot = 128;
+    w.disk_file = 4096;
+    w.buffers = 300;
+    w.advance = 0.75;
+    w.write = 0.4;
+    w.read = 0.3;
     return w;
+}
+
+ScheduleOptions mixed_options(Index units, Index tape_units) {
+    ScheduleOptions o;
+    o.family = "mixed";
+    o.slots = units;
+    o.tape_units = tape_units;
+    return o;
+}
+
+ScheduleOptions tiered(Index in_ram, Index on_disk) {
+    ScheduleOptions o;
+    o.family = "tiered_revolve";
+    o.levels.resize(2);
+    o.levels[0].slots = in_ram;
+    o.levels[1].tier = Tier::disk;
+    o.levels[1].slots = on_disk;
+    return o;
 }
 
 ScheduleOptions options(const char* family, Index slots, Index period) {
@@ -37,13 +64,20 @@ ScheduleOptions options(const char* family, Index slots, Index period) {
 
 /// What the referee sees, priced: an independent way to every figure of a plan.
 void agrees_with_referee(const Workload& w, const Plan& plan) {
-    const auto schedule = make_schedule(plan.schedule);
+    const auto schedule = schedule_for(plan, w.links());
     const Play play = referee(*schedule, w.links());
     BOOST_CHECK_EQUAL(plan.advances, play.advances);
     BOOST_CHECK_EQUAL(plan.recorded, play.recorded);
     BOOST_CHECK_EQUAL(plan.predicted[Kind::slots], play.state_slots[ram] * w.state);
     BOOST_CHECK_EQUAL(plan.predicted[Kind::tape], (play.tape_slots[ram] + 1) * w.tape);
     BOOST_CHECK_EQUAL(plan.predicted[Kind::parameters], 1000);
+    BOOST_CHECK_EQUAL(plan.predicted[Kind::workspace], plan.disk_slots > 0 ? w.buffers : 0);
+    BOOST_CHECK_EQUAL(plan.disk_slots, play.peak_slots[disk]);
+    BOOST_CHECK_EQUAL(plan.disk, plan.disk_slots > 0 ? w.disk_file + plan.disk_slots * w.disk_slot : 0);
+    const double links = static_cast<double>(w.steps) / static_cast<double>(w.chunk);
+    const double cost = static_cast<double>(play.advances) * w.advance + links * (w.record + w.reverse) +
+                        static_cast<double>(play.writes[disk]) * w.write + static_cast<double>(play.reads[disk]) * w.read;
+    BOOST_CHECK(std::abs(plan.cost - cost) <= 1e-12 * cost);
 }
 
 bool says(const std::exception& e, std::initializer_list<const char*> words) {
@@ -63,6 +97,10 @@ BOOST_AUTO_TEST_CASE(prices_are_what_the_referee_counts) {
             agrees_with_referee(w, price(w, options("revolve", k, 0)));
             agrees_with_referee(w, price(w, options("periodic", 0, k)));
         }
+        for (const Index units : {1, 3, 7, 20})
+            for (const Index tape : {1, 4, 7}) agrees_with_referee(w, price(w, mixed_options(units, tape)));
+        for (const Index in_ram : {0, 1, 5})
+            for (const Index on_disk : {1, 2, 9}) agrees_with_referee(w, price(w, tiered(in_ram, on_disk)));
     }
     for (const Index links : {1000, 4097}) {
         const Workload w = workload(links);
@@ -90,11 +128,17 @@ BOOST_AUTO_TEST_CASE(the_choice_is_the_cheapest_that_fits) {
                     consider(options("revolve", k, 0));
                     consider(options("periodic", 0, k));
                 }
+                std::optional<Plan> without = best;
+                if (links > 2)
+                    for (const Index units : {links / 4, links / 2, links, 2 * links, 5 * links})
+                        if (units > 0) consider(mixed_options(units, (tape + 99) / 100));
                 BOOST_TEST_CONTEXT("links " << links << ", tape " << tape << ", limit " << limit) {
                     if (best) {
                         const Plan chosen = make_plan(w, {limit, Budget::unlimited});
-                        BOOST_CHECK_EQUAL(chosen.cost, best->cost);
-                        BOOST_CHECK_EQUAL(chosen.predicted.total(), best->predicted.total());
+                        BOOST_CHECK(chosen.cost <= best->cost);
+                        if (without && chosen.cost == without->cost)
+                            BOOST_CHECK(chosen.predicted.total() <= without->predicted.total());
+                        agrees_with_referee(w, chosen);
                         BOOST_CHECK(chosen.predicted.total() <= limit);
                     } else {
                         BOOST_CHECK_THROW(make_plan(w, {limit, Budget::unlimited}), NoPlan);
@@ -114,7 +158,7 @@ BOOST_AUTO_TEST_CASE(both_limits_are_kept) {
     BOOST_CHECK(tight.cost > free.cost);
     const Plan other = make_plan(w, {5000, 4500});
     BOOST_CHECK(other.predicted.total() <= 5000);
-    for (const Plan& p : candidates(w, {5000, 4500})) BOOST_CHECK(p.cost >= other.cost);
+    for (const Plan& p : offer(w, {5000, 4500}).fitting) BOOST_CHECK(p.cost >= other.cost);
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_names_the_least_that_works) {
@@ -141,6 +185,51 @@ BOOST_AUTO_TEST_CASE(a_refusal_names_the_least_that_works) {
     least(t);
 }
 
+BOOST_AUTO_TEST_CASE(a_disk_is_used_where_it_pays) {
+    const Workload w = workload(60);
+    Budget tight;
+    tight.ram = w.always.total() + 2 * w.state + w.tape + w.buffers;
+    const Plan without = make_plan(w, tight);
+    tight.disk = 1 << 20;
+    const Plan with = make_plan(w, tight);
+    BOOST_CHECK_EQUAL(with.schedule.family, "tiered_revolve");
+    BOOST_CHECK(with.cost < without.cost);
+    BOOST_CHECK(fits(with, tight));
+    agrees_with_referee(w, with);
+    Workload dear = w;
+    dear.write = dear.read = 1000.0;
+    BOOST_CHECK_EQUAL(make_plan(dear, tight).cost, without.cost);
+    Workload none = w;  // no store
+    none.disk_slot = 0;
+    BOOST_CHECK_EQUAL(make_plan(none, tight).cost, without.cost);
+    BOOST_CHECK_THROW(price(none, tiered(1, 1)), InvalidArgument);
+    // What must lie on disk is refused where none is offered, and named.
+    Workload log = w;
+    log.disk = 5000;
+    Budget ram;
+    ram.ram = 1 << 20;
+    BOOST_CHECK_EXCEPTION(make_plan(log, ram), NoPlan, [](const NoPlan& e) { return says(e, {"disk: needs", "5000", "offered 0 B"}); });
+}
+
+BOOST_AUTO_TEST_CASE(fronts_rise_in_bytes_and_fall_in_cost) {
+    const Workload w = workload(40);
+    std::vector<Plan> all;
+    for (Index k = 1; k <= 40; ++k) {
+        all.push_back(price(w, options("revolve", k, 0)));
+        all.push_back(price(w, options("periodic", 0, k)));
+    }
+    const std::vector<Plan> front = pareto(all);
+    for (std::size_t k = 1; k < front.size(); ++k) {
+        BOOST_CHECK(front[k].predicted.total() > front[k - 1].predicted.total());
+        BOOST_CHECK(front[k].cost < front[k - 1].cost);
+    }
+    for (const Plan& p : all) {
+        bool beaten = false;
+        for (const Plan& f : front) beaten = beaten || (f.cost <= p.cost && f.predicted.total() <= p.predicted.total());
+        BOOST_CHECK(beaten);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_huge_workload_is_planned) {
     Workload w = workload(1'000'000'000);
     Budget b;
@@ -153,12 +242,16 @@ BOOST_AUTO_TEST_CASE(a_huge_workload_is_planned) {
 
 BOOST_AUTO_TEST_CASE(a_shorter_window_holds_no_more) {
     const Workload full = workload(60);
-    for (const ScheduleOptions& o : {options("store_all", 0, 0), options("revolve", 7, 0), options("periodic", 0, 9)}) {
+    for (const ScheduleOptions& o : {options("store_all", 0, 0), options("revolve", 7, 0), options("periodic", 0, 9), tiered(3, 5),
+                                     mixed_options(12, 7), mixed_options(40, 7), mixed_options(300, 7), mixed_options(25, 2)}) {
         const Plan plan = price(full, o);
         for (Index links = 1; links < 60; ++links) {
-            const Plan shorter = price(workload(links), schedule_for(plan, links));
-            BOOST_CHECK(shorter.predicted.total() <= plan.predicted.total());
-            BOOST_CHECK_EQUAL(shorter.schedule.steps, links);
+            const auto schedule = schedule_for(plan, links);
+            const Play play = referee(*schedule, links);
+            BOOST_CHECK_EQUAL(play.reversed, links);
+            BOOST_CHECK(play.state_slots[ram] * full.state <= plan.predicted[Kind::slots]);
+            BOOST_CHECK((play.tape_slots[ram] + 1) * full.tape <= plan.predicted[Kind::tape]);
+            BOOST_CHECK(play.peak_slots[disk] <= plan.disk_slots);
         }
     }
 }

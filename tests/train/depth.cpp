@@ -27,6 +27,7 @@ TrainOptions options(const char* family, Index slots, Index threads, DepthOption
     o.schedule.family = family;
     o.schedule.slots = slots;
     o.threads = threads;
+    o.plan_depth = false;
     o.depth = std::move(depth);
     o.rate.peak = 0.02;
     o.seed = 9;

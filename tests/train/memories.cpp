@@ -77,6 +77,7 @@ BOOST_AUTO_TEST_CASE(bits_depend_on_neither_place_nor_plan_and_bytes_are_predict
                 o = options("revolve", 2);
                 o.carry = carry;
                 o.threads = 2;
+                o.plan_memories = false;
                 o.memories.places.assign(count, place);
                 if (place == MemoryPlace::file) o.memories.folder = text.folder();
                 BOOST_TEST(same_bits(trained(network, source, o, 9), wanted));

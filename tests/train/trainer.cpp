@@ -162,11 +162,11 @@ BOOST_AUTO_TEST_CASE(the_planner_keeps_the_limit) {
         const TrainOptions unlimited = options("store_all", 0);
         BOOST_TEST(same_bits(parameters_of(t), trained(network, source, unlimited, 2)));
     }
-    o.budget.time_axis = 3000;
+    o.budget.time_axis = 1500;
     std::string least;
     BOOST_CHECK_EXCEPTION(Trainer<double>(network, source, o), NoPlan, [&](const NoPlan& e) {
         least = e.what();
-        return says(e, {"time axis: needs", "offered 2.93 KiB (3000 bytes)"});
+        return says(e, {"time axis: needs", "offered 1.46 KiB (1500 bytes)"});
     });
     // What the message names does work, one byte less does not.
     const std::size_t at = least.find('(') + 1;
@@ -175,8 +175,9 @@ BOOST_AUTO_TEST_CASE(the_planner_keeps_the_limit) {
     --o.budget.time_axis;
     BOOST_CHECK_THROW(Trainer<double>(network, source, o), NoPlan);
     o = options("store_all", 0);
+    o.plan_depth = false;
     o.budget.time_axis = all.predicted.time_axis() - 1;
-    BOOST_CHECK_EXCEPTION(Trainer<double>(network, source, o), NoPlan, [](const NoPlan& e) { return says(e, {"store_all", "does not fit", "time axis"}); });
+    BOOST_CHECK_EXCEPTION(Trainer<double>(network, source, o), NoPlan, [](const NoPlan& e) { return says(e, {"store_all", "does not fit", "time axis", "the schedule left to the planner", "the depth left to the planner"}); });
 }
 
 BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_schedule_or_threads) {
@@ -562,14 +563,15 @@ BOOST_AUTO_TEST_CASE(G08_trainable_sets) {
 
 namespace {
 
-/// A text whose targets cannot be met from window `bad` on: one input is infinite there.
+/// One target of window `bad` is no number; it says that it gives `said` bytes a step.
 class Broken final : public Source<double> {
 public:
+    explicit Broken(Index bad = 2, std::int64_t said = 2 * sizeof(double)) : bad_(bad), said_(said) {}
     const std::string& name() const noexcept override { return name_; }
     Index batch() const noexcept override { return 2; }
     Index window() const noexcept override { return 5; }
     Index windows() const noexcept override { return 3; }
-    std::int64_t step_bytes() const noexcept override { return 2 * sizeof(double); }
+    std::int64_t step_bytes() const noexcept override { return said_; }
     Index remainder() const noexcept override { return 0; }
     bool fresh(Index window) const noexcept override { return window % 3 == 0; }
     void read(const Cut& cut, Batch<double>& b) const override {
@@ -579,14 +581,35 @@ public:
         b.batch = cut.sequences.size();
         b.inputs.assign(b.steps * b.batch, 0.4);
         b.values.assign(b.inputs.size(), 0.7);
-        if (cut.window == 2 && cut.sequences.first <= 1 && 1 < cut.sequences.last) b.values[b.values.size() - 1] = std::numeric_limits<double>::quiet_NaN();
+        if (cut.window == bad_ && cut.sequences.first <= 1 && 1 < cut.sequences.last) b.values[b.values.size() - 1] = std::numeric_limits<double>::quiet_NaN();
     }
 
 private:
     std::string name_ = "broken";
+    Index bad_;
+    std::int64_t said_;
 };
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(more_than_was_planned_is_found) {
+    ModelSpec m = constant_output();
+    m.loss.kind = LossSpec::Kind::mean_squared_error;
+    const Network<double> network = build<double>(m);
+    TrainOptions o = options("store_all", 0);
+    o.chunk = 2;
+    const Broken right(-1), wrong(-1, 2 * sizeof(double) - 1);  // windows of 5 steps of 2 sequences: 10 bytes
+    Trainer<double> t(network, right, o);
+    t.run(3);
+    BOOST_TEST(t.overrun().empty());
+    Trainer<double> u(network, wrong, o);
+#ifdef NDEBUG
+    u.update();
+#else
+    BOOST_CHECK_EXCEPTION(u.update(), Error, [](const Error& e) { return says(e, {"data by 10 bytes"}); });
+#endif
+    BOOST_TEST(u.overrun() == "more was held than the plan foretells: data by 10 bytes; does the source give more than its step_bytes()?");
+}
 
 BOOST_AUTO_TEST_CASE(a_loss_that_is_not_finite_changes_nothing) {
     ModelSpec m = constant_output();

@@ -82,6 +82,12 @@ struct DepthProgram {
     double replayed = 0.0;         ///< of the replays
 };
 
+/// What a link takes, by what one forward and one reverse run of every layer take.
+struct LinkWork {
+    double advance = 0.0, record = 0.0, reverse = 0.0;
+};
+LinkWork link_work(const DepthProgram& program, const std::vector<Work>& layers);
+
 /// Names of the network's layers, in depth order.
 template <class Real>
 std::vector<std::string> layer_names(const Network<Real>& network);

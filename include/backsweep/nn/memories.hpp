@@ -50,6 +50,10 @@ MemoryLayout memory_layout(const Network<Real>& network, Index batch, Index step
 template <class Real>
 std::int64_t memory_log_bytes(const Network<Real>& network, Index batch, Index steps, Index chunk, bool carried,
                               const MemoryPlaces& places);
+/// Bytes of those logs that lie in files, on the disk.
+template <class Real>
+std::int64_t memory_file_bytes(const Network<Real>& network, Index batch, Index steps, bool carried,
+                               const MemoryPlaces& places);
 
 /// The window's steps are counted from 0; rows before it have negative numbers.
 template <class Real>

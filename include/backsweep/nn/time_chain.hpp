@@ -73,6 +73,10 @@ struct TimeChainSizes {
 template <class Real>
 TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk, bool carried = true,
                                 const MemoryPlaces& places = {}, const DepthOptions& depth = {});
+/// With a program for links of min(chunk, steps) steps.
+template <class Real>
+TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index batch, Index chunk, bool carried,
+                                const MemoryPlaces& places, const DepthProgram& program);
 
 /// A Chain over ceil(steps / chunk) links, of a network or a part of one; the last chunk may be short. Steps behind the
 /// last that is no filler in any sequence are left out: they change no bit. Network, parameters, gradients and data are the
@@ -161,6 +165,12 @@ public:
     double loss() const;
     /// The loss log: one entry a link.
     std::span<const double> losses() const noexcept { return log_.span(); }
+
+    /// What a killed sweep must find again: the flat gradients, the loss log, and the window's losses, input gradient and
+    /// outputs where it has room for them.
+    std::vector<Blob> sums();
+    /// False where rows of a memory lie in a log: a state has not all that is needed to go on.
+    bool self_contained() const;
 
     std::optional<Index> length() const;
     State initial() const;

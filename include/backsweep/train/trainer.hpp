@@ -7,6 +7,7 @@
 #include "backsweep/nn/network.hpp"
 #include "backsweep/nn/time_chain.hpp"
 #include "backsweep/plan/plan.hpp"
+#include "backsweep/store/disk_store.hpp"
 #include "backsweep/train/clip.hpp"
 #include "backsweep/train/optimizer.hpp"
 #include "backsweep/train/rate.hpp"
@@ -30,12 +31,18 @@ struct TrainOptions {
         recompute,  ///< the window is run again with the present parameters: the exact gradient of its loss
         once        ///< the textbook form: each step keeps the parameters of its first run
     };
+    /// What is compared when links run again.
+    enum class Verify {
+        off,
+        slots,  ///< Execution::verify: states and tapes in RAM slots, and states that are reached again
+        steps   ///< TimeChain::verify besides: each layer's output, carry and loss, which names step and layer
+    };
 
     Index look_back = 0;     ///< k2 - k1: steps before an update's own that its gradient reaches back
     LookBack form = LookBack::recompute;
     bool carry = true;       ///< the state goes on from window to window; false: every window starts afresh
     WindowSpec windows;      ///< of random length only where the source is divisible()
-    Index chunk = 64;        ///< steps a link; divides k1 and k2 where look_back > 0
+    Index chunk = 0;         ///< steps a link; divides k1 and k2 where look_back > 0. 0: the planner chooses. Bits depend on it
     Index shards = 0;        ///< parts of a batch that sweep side by side; 0: min(batch, 4). Bits depend on it
     Index threads = 1;       ///< bits do not depend on it
     Index micro_batches = 1; ///< parts of a batch that sweep one after the other; divides the batch
@@ -44,12 +51,32 @@ struct TrainOptions {
     ClipSpec clip;
     ScheduleOptions schedule{.family = "auto"};  ///< "auto": make_plan; else this family with its options
     Budget budget;
-    MemoryPlaces memories;  ///< where the rows that attention remembers live; bits do not depend on it
-    DepthOptions depth;     ///< how the layers of a link are kept; bits do not depend on it
+    bool plan_memories = true;  ///< the planner chooses where the rows that attention remembers live
+    MemoryPlaces memories;      ///< or they live there; bits do not depend on it
+    bool plan_depth = true;     ///< the planner chooses how the layers of a link are kept, beside the marks of `depth`
+    DepthOptions depth;         ///< or they are kept so; bits do not depend on it
+    /// Commits within an update: after a kill, a trainer that is made and restored alike goes on in the middle of it. Both 0: none.
+    struct Commit {
+        Index links = 0;       ///< after so many links were first reached, or reversed
+        double seconds = 0.0;  ///< after so many seconds
+
+        bool on() const noexcept { return links > 0 || seconds > 0.0; }
+    } commit;
+    /// What a limit on disk, or commits, are for.
+    struct Scratch {
+        std::string folder{};  ///< of slots, logs and journals on disk; made if absent. One trainer at a time commits there
+        Compression compression = Compression::none;
+        Precision precision = Precision::exact;  ///< of states in slots; anything else changes bits
+        double bandwidth = 5e8;                  ///< bytes a second, read or written
+        double speed = 1e10;                     ///< counted operations a second that this is weighed against
+    } scratch;
+    Verify verify = Verify::off;  ///< its bytes are in no prediction; bits do not depend on it
     std::uint64_t seed = 0;
 
     /// Empty if valid, else what is wrong, what was given and what to do.
     std::string problem() const;
+    /// What is left to the planner: "chunk, schedule"; empty: nothing.
+    std::string open() const;
 };
 
 /// What one update did.
@@ -61,6 +88,14 @@ struct UpdateReport {
     double gradient_norm = 0.0;  ///< before clipping
     double rate = 0.0;
     Counts counts;               ///< of all shards and micro-batches
+};
+
+/// An action that the sweep of a shard has played.
+struct Played {
+    Index update = 0;  ///< under way, from 1
+    Index shard = 0, micro_batch = 0;
+    Action action{};
+    double begin = 0.0, end = 0.0;  ///< seconds of the steady clock
 };
 
 /// The loss of a source under some parameters.
@@ -90,6 +125,9 @@ public:
     /// A metric, such as a validation loss, for the rate law plateau. Throws as RateSpec::after does.
     void observe(double metric) { plateau_ = options_.rate.after(metric, plateau_); }
     const Plateau& plateau() const noexcept { return plateau_; }
+    /// Calls f after every action of every sweep, from the thread of its shard: for one shard in order, for several at the same
+    /// time. Stays set; an empty f ends it. What f throws ends the update.
+    void observe_actions(const std::function<void(const Played&)>& f);
 
     const Plan& plan() const noexcept { return plan_; }
     const TrainOptions& options() const noexcept { return options_; }
@@ -110,6 +148,14 @@ public:
     /// Peak bytes of each kind so far, added up over the shards; equal to plan().predicted once a full window was done.
     Bytes measured() const;
     Bytes live() const;
+    /// Kinds of which more was held than the plan foretells, in words; empty: none. With assertions (no NDEBUG) an update that
+    /// ends so throws an Error with these words; verify modes, whose bytes are in no plan, say nothing.
+    std::string overrun() const;
+    /// Where each shard's sweep went on in the first update after restore(), or began; empty without commits.
+    const std::vector<Recovery>& recoveries() const noexcept { return recoveries_; }
+    /// Of one shard: what it does not share with the others. May be asked while it sweeps.
+    Bytes live(Index shard) const;
+    Index shards() const noexcept { return static_cast<Index>(shards_.size()); }
     /// Sums over all updates so far.
     const Counts& counts() const noexcept { return counts_; }
 
@@ -140,12 +186,14 @@ private:
     std::vector<std::unique_ptr<Shard>> shards_;
     Index updates_ = 0;
     Index epoch_ = 0;
+    bool under_way_ = false;  // an update has begun and not ended
+    std::vector<Recovery> recoveries_;  // by shard
     Index silent_ = 0;    // windows since the last that had a loss
     Index position_ = 0;  // windows of random length: the next one's first step
     Counts counts_;
 };
 
-/// What a training of these options holds and costs.
+/// What a training of options that leave nothing open holds and costs, in counted operations.
 template <class Real>
 Workload workload(const Network<Real>& network, const Source<Real>& source, const TrainOptions& options);
 

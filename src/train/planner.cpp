@@ -150,7 +150,7 @@ std::vector<DepthOptions> Planner<Real>::depths(const Form& form) const {
     const Index links = std::max<Index>(1, form.network->depth() - 1);
     std::vector<DepthOptions> all{options_.depth};
     for (Index period = links - 1; period >= 1; --period) {
-        if ((links - 1) / period == (links - 1) / (period + 1) && period > 1) continue;
+        if (period > 1 && (links - 1) / period == (links - 1) / (period - 1)) continue;  // the shorter has less of both
         all.push_back(options_.depth);
         all.back().family = DepthOptions::Family::sqrt;
         all.back().period = period;
@@ -219,6 +219,7 @@ Plan Planner<Real>::finished(Plan plan, const Way& way) const {
 template <class Real>
 void Planner<Real>::look(const Budget& budget, Found& found) const {
     const bool any = options_.schedule.family == "auto";
+    std::string none;
     const auto offered = [&](const Way& way) {
         const Workload w = workload_of(way);
         if (any) return offer(w, budget, found.below());
@@ -235,11 +236,16 @@ void Planner<Real>::look(const Budget& budget, Found& found) const {
                     way.options.memories = places;
                     way.options.chunk = chunk;
                     way.options.depth = depth;
-                    const Offer offer = offered(way);
-                    found.consider(offer, way, budget);
-                    if (offer.best && offer.best->advances == 0 && depth.family == DepthOptions::Family::store_all)
-                        break;
+                    try {
+                        const Offer offer = offered(way);
+                        found.consider(offer, way, budget);
+                        if (offer.best && offer.best->advances == 0 && depth.family == DepthOptions::Family::store_all)
+                            break;
+                    } catch (const NoPlan& e) {  // links too long for the bytes that the options give the depth
+                        none = e.what();
+                    }
                 }
+    if (!found.smallest) throw NoPlan(none);
 }
 
 /// The optimum along the depth in what the good ones leave.

@@ -269,6 +269,16 @@ BOOST_AUTO_TEST_CASE(what_is_given_is_kept) {
     marked.depth.never = {"rnn, layer 1"};
     marked.budget.ram = on.planner(options()).best().predicted.total() / 2;
     runs_as_foretold(on, marked, on.planner(marked).best());
+    // Links too long for the bytes of a depth that is given are left aside.
+    TrainOptions narrow = options();
+    narrow.plan_depth = false;
+    narrow.depth.family = DepthOptions::Family::optimal;
+    narrow.depth.budget = 40000;
+    const Plan short_links = on.planner(narrow).best();
+    BOOST_TEST(short_links.chunk < 90);
+    runs_as_foretold(on, narrow, short_links);
+    narrow.depth.budget = 1;
+    BOOST_CHECK_THROW(on.planner(narrow).best(), NoPlan);
     // A chunk divides what is looked back at.
     TrainOptions back = options();
     back.look_back = 45;

@@ -98,8 +98,10 @@ private:
 struct Forms {
     explicit Forms(const Model& model) : source(model.steps) {
         for (const std::string& save : save_policies()) {
+            auto network = std::make_unique<Network<float>>(build<float>(save_policy(model.spec, save)));
+            if (save == "selective" && network->memories().empty()) continue;  // without attention it is everything
             names.push_back(save);
-            networks.push_back(std::make_unique<Network<float>>(build<float>(save_policy(model.spec, save))));
+            networks.push_back(std::move(network));
         }
     }
     Planner<float> planner(const TrainOptions& options) const {

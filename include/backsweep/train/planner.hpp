@@ -28,9 +28,10 @@ struct LinkCosts {
 /// measured.
 ///
 /// Looked at are chunks of 1, 2, 4, ... 256 steps and those that make 1 to 16 links; on every one all families along
-/// time and, along the depth, store_all, groups of every length, and kept inputs in rising number; at last, beside the
+/// time and, along the depth, store_all, groups of every number, and kept inputs in rising number; at last, beside the
 /// best of these, the optimum along the depth within the bytes that they leave. The chunk of a search divides k1 and k2
 /// where the options look back, and window cuts where they are random.
+/// One thread at a time.
 template <class Real>
 class Planner {
 public:

@@ -11,11 +11,13 @@
 #include "train/workload.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace backsweep {
@@ -79,6 +81,18 @@ std::uint64_t window_seed(std::uint64_t seed, Index window) {
     return Random(seed, 0xffffffff).bits(0, static_cast<std::uint64_t>(window));
 }
 
+/// What the gradient of a sweep is a function of, besides x_0.
+template <class Real>
+std::uint64_t sweep_fingerprint(const Buffer<Real>& parameters, const Batch<Real>& batch) {
+    const auto bytes = [](const auto& array) {
+        return blob(const_cast<std::remove_const_t<std::remove_reference_t<decltype(*array.data())>>*>(array.data()),
+                    static_cast<std::size_t>(array.size()));
+    };
+    const std::array<Blob, 7> all{bytes(parameters),    bytes(batch.tokens),  bytes(batch.inputs), bytes(batch.classes),
+                                  bytes(batch.values),  bytes(batch.weights), bytes(batch.marks)};
+    return fingerprint(all);
+}
+
 }  // namespace
 
 template <class Real>
@@ -110,7 +124,7 @@ struct Trainer<Real>::Shard {
             CommitOptions commit{.links = o.commit.links, .seconds = o.commit.seconds};
             losses.assign(static_cast<std::size_t>(o.micro_batches), 0.0);
             commit.more = [this] {
-                std::vector<Blob> all{blob(losses.data(), losses.size())};
+                std::vector<Blob> all{blob(losses.data(), losses.size()), blob(&swept, 1)};
                 for (State& next : nexts) all.push_back(blob(next.carry.data(), static_cast<std::size_t>(next.carry.size())));
                 return all;
             };
@@ -133,6 +147,7 @@ struct Trainer<Real>::Shard {
     std::optional<Journal> journal;
     std::optional<std::uint64_t> pending;  // the sweep that a killed process was in: those before it commit nothing
     Recovery recovery;
+    std::uint64_t swept = 0;  // fingerprint of the parameters and data of the sweep under way
     Execution<Chain> run;
     Buffer<Real> gradients;
     std::vector<State> starts, nexts;    // by micro-batch: the carry before this window, and before the next
@@ -232,7 +247,11 @@ void Trainer<Real>::sweep(Shard& shard, const WindowCut& cut, double scale) {
         }
         const auto number = static_cast<std::uint64_t>(updates_ * options_.micro_batches) + m;
         if (shard.journal && (!shard.pending || number >= *shard.pending)) {
+            const std::uint64_t now = shard.swept = sweep_fingerprint(parameters_, shard.batches[m]);
             const Recovery recovery = shard.run.recover(number);
+            if (shard.swept != now)
+                throw InvalidArgument("the journals in '" + options_.scratch.folder + "' are of a sweep with other parameters or data (update " +
+                                      std::to_string(updates_ + 1) + "): resume the run that they belong to, or take another folder, or delete them");
             if (std::exchange(shard.pending, std::nullopt) || shard.recovery.text.empty()) shard.recovery = recovery;
         } else {
             shard.run.forward();

@@ -199,7 +199,8 @@ std::uint64_t run_fingerprint(const TrainOptions& o) {
 std::int64_t journal_bytes(const TimeChainSizes& sizes, std::int64_t parameters, Index links, Index micro_batches,
                            Index disk_slots) {
     const std::int64_t sums = parameters + links * static_cast<std::int64_t>(sizeof(double)),
-                       more = micro_batches * (sizes.between + static_cast<std::int64_t>(sizeof(double)));
+                       more = micro_batches * (sizes.between + static_cast<std::int64_t>(sizeof(double))) +
+                                   static_cast<std::int64_t>(sizeof(std::uint64_t));
     return Commits::record_bytes(disk_slots, sizes.state, sizes.adjoint, sums + more);
 }
 

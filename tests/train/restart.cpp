@@ -160,6 +160,36 @@ BOOST_AUTO_TEST_CASE(a_killed_update_goes_on_with_the_same_bits) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(what_another_run_left_is_not_taken) {
+    const Scratch scratch;
+    const Text text(1 + 4 * (24 * updates + 11));
+    const auto source = text.source<float>(4, 24);
+    const Case c = cases((scratch.path() / "s").string()).front();
+    const Network<float> network = build<float>(c.model);
+    if (const pid_t child = ::fork(); child == 0) {
+        Trainer<float> trainer(network, source, c.options);
+        trainer.run(1);
+        std::atomic<Index> counted{0};
+        trainer.observe_actions([&](const Played&) {
+            if (++counted == 25) ::_exit(killed);
+        });
+        trainer.run(1);
+        ::_exit(0);
+    } else {
+        int status = 0;
+        BOOST_REQUIRE_EQUAL(::waitpid(child, &status, 0), child);
+        BOOST_REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == killed);
+    }
+    TrainOptions o = c.options;
+    o.rate.peak *= 2.0;  // the second update has other parameters
+    Trainer<float> trainer(network, source, o);
+    trainer.run(1);
+    BOOST_CHECK_EXCEPTION(trainer.update(), InvalidArgument, [](const Error& e) {
+        return std::string(e.what()).find("other parameters or data (update 2)") != std::string::npos;
+    });
+    BOOST_TEST(trainer.updates() == 1);
+}
+
 BOOST_AUTO_TEST_CASE(one_folder_serves_one_trainer_that_commits) {
     const Scratch scratch;
     const Text text(1 + 4 * 90);

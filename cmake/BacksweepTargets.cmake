@@ -14,7 +14,9 @@ include(GNUInstallDirs)
 find_program(BACKSWEEP_CCACHE ccache)
 if(BACKSWEEP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_C_COMPILER_LAUNCHER ${BACKSWEEP_CCACHE})
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${BACKSWEEP_CCACHE})
+    # Precompiled headers are part of what ccache compares, once it may.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+        CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${BACKSWEEP_CCACHE})
 endif()
 
 # Warnings, sanitizers and coverage of one target; nothing of it reaches consumers.
@@ -72,7 +74,7 @@ endfunction()
 # Without the numeric rooms a test that links one of their libraries is left out. The targets tests_<room> and
 # tests_<label> build all tests of a room or label.
 function(backsweep_add_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;LIBRARIES;LABELS;ARGUMENTS")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;NO_PRECOMPILED_HEADERS" "TIMEOUT" "SOURCES;LIBRARIES;LABELS;ARGUMENTS")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "backsweep_add_test(${name}): unknown words: ${arg_UNPARSED_ARGUMENTS}")
     endif()
@@ -84,9 +86,13 @@ function(backsweep_add_test name)
     string(REPLACE "." "_" target test_${name})
     add_executable(${target} ${arg_SOURCES})
     backsweep_compile_options(${target})
-    if(NOT bits IN_LIST arg_LABELS)  # those are about release flags; the others compile in two thirds of the time
-        target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>
-            $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-use-after-free>)  # g++ 12 sees some at -O1 that are none
+    set(kind plain)
+    if(NOT bits IN_LIST arg_LABELS OR BACKSWEEP_SANITIZE)  # bits are about release flags; light ones compile sooner
+        set(kind light)
+        backsweep_light_options(${target})
+    endif()
+    if(TARGET test_headers_${kind} AND NOT arg_NO_PRECOMPILED_HEADERS)
+        target_precompile_headers(${target} REUSE_FROM test_headers_${kind})
     endif()
     target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} backsweep_test_support)
     add_test(NAME ${name} COMMAND ${target} ${arg_ARGUMENTS})
@@ -99,6 +105,14 @@ function(backsweep_add_test name)
         endif()
         add_dependencies(tests_${group} ${target})
     endforeach()
+endfunction()
+
+function(backsweep_light_options target)
+    if(BACKSWEEP_SANITIZE)  # instrumented templates take three times as long at -O1
+        target_compile_options(${target} PRIVATE -O0)
+    endif()
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>
+        $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-use-after-free>)  # g++ 12 sees some at -O1 that are none
 endfunction()
 
 # What every CTest test of the project has: labels (fast unless told), a time limit, one BLAS thread, the two skips.

@@ -5,6 +5,9 @@
 
 #ifndef BACKSWEEP_PLAIN_MAIN
 
+#if defined(BOOST_TEST_MODULE) && !defined(BOOST_TEST_MAIN)
+#define BOOST_TEST_MAIN BOOST_TEST_MODULE  // where Boost's own headers are precompiled, they have not seen it
+#endif
 #include <boost/test/unit_test.hpp>
 
 #else

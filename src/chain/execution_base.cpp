@@ -110,7 +110,8 @@ void ExecutionBase::grow(std::vector<Place>& places, Slot slot) {
 }
 
 void ExecutionBase::look_ahead() {
-    for (std::size_t i = 0; i < filled_; ++i) {
+    announce_ = false;
+    for (std::size_t i = head_; i < filled_; ++i) {
         const Action& a = actions_[i];
         const bool reads = a.verb == Verb::load || a.verb == Verb::take || a.verb == Verb::restart ||
                            a.verb == Verb::fetch || a.verb == Verb::move;
@@ -147,6 +148,7 @@ void ExecutionBase::read(Slot from, const Place& p, std::vector<Blob> content) {
     content.insert(content.begin(), header.blob());
     Store& s = store(from);
     s.read(from.index, content);
+    announce_ = true;
     const std::span<const Blob> payload = std::span(content).subspan(1);
     const std::string who = to_string(from) + " should hold " + text(p);
     if (header.magic != Header{}.magic)

@@ -556,6 +556,9 @@ std::vector<Key> make_table() {
          "of states on disk; loses nothing", with_disk, false, true},
         {"memory.precision", [](Config& c) -> F { return &c.disk.precision; }, one_of({"exact", "float32", "bfloat16"}),
          "of states on disk; bits depend on it", with_disk},
+        {"memory.throttle", [](Config& c) -> F { return &c.disk.throttle; }, above(0.0),
+         "bytes a second that states on disk take at most, of all shards together, where others use the disk too", with_disk,
+         false, true},
         {"memory.bandwidth", [](Config& c) -> F { return &c.disk.bandwidth; }, above(0.0),
          "bytes a second that the disk reads or writes, for the planner", with_disk},
         {"memory.speed", [](Config& c) -> F { return &c.disk.speed; }, above(0.0),
@@ -601,7 +604,7 @@ std::vector<Key> make_table() {
          "updates between evaluations on the validation part; 0: at the end only", with_valid, false, true},
 
         {"plan.family", [](Config& c) -> F { return &c.plan.schedule.family; },
-         one_of({"store_all", "periodic", "revolve", "mixed", "tiered_revolve"}), "the pinned schedule"},
+         one_of({"store_all", "periodic", "revolve", "mixed", "tiered_revolve", "periodic_disk"}), "the pinned schedule"},
         {"plan.slots", [](Config& c) -> F { return &c.plan.schedule.slots; }, between(1, most_steps), "its slots, or units"},
         {"plan.period", [](Config& c) -> F { return &c.plan.schedule.period; }, between(1, most_steps), "its period"},
         {"plan.rule", [](Config& c) -> F { return &c.plan.schedule.rule; }, rules, "its rule"},
@@ -894,7 +897,7 @@ Loaded configure(std::span<const Given> given) {
         Level in_ram, on_disk;
         in_ram.slots = config.plan_ram_slots;
         on_disk.tier = Tier::disk;
-        on_disk.slots = config.plan.disk_slots;
+        on_disk.slots = config.plan.schedule.family == "periodic_disk" ? -1 : config.plan.disk_slots;
         config.plan.schedule.levels = {in_ram, on_disk};
     }
     const Config::Train& train = config.train;

@@ -109,6 +109,7 @@ struct Config {
     struct Disk {
         std::string log = "auto";  ///< where remembered rows lie
         std::string folder, compression = "none", precision = "exact";
+        double throttle = 0.0;  ///< 0: none
         double bandwidth = 5e8, speed = 1e10;
         Index commit_links = 0;
         double commit_seconds = 0.0;

@@ -375,6 +375,7 @@ TrainOptions train_options(Config& config, Index windows, const ParameterLayout&
         o.scratch.folder = config.disk.folder.empty() ? (run / "scratch").string() : config.disk.folder;
         o.scratch.compression = named<Compression>(config.disk.compression, {"none", "zstd"});
         o.scratch.precision = named<Precision>(config.disk.precision, {"exact", "float32", "bfloat16"});
+        if (config.disk.throttle > 0.0) o.scratch.throttle = std::make_shared<Throttle>(config.disk.throttle);
         o.scratch.bandwidth = config.disk.bandwidth;
         o.scratch.speed = config.disk.speed;
     }

@@ -2,8 +2,10 @@
 #include "backsweep/plan/plan.hpp"
 
 #include "backsweep/base/error.hpp"
+#include "backsweep/plan/timeline.hpp"
 #include "backsweep/schedule/apart.hpp"
 #include "backsweep/schedule/mixed.hpp"
+#include "backsweep/schedule/periodic_disk.hpp"
 #include "backsweep/schedule/prediction.hpp"
 #include "backsweep/schedule/revolve.hpp"
 #include "backsweep/schedule/tiered_revolve.hpp"
@@ -12,6 +14,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <utility>
 
 namespace backsweep {
@@ -24,6 +27,8 @@ constexpr Index most_slots = std::numeric_limits<std::int32_t>::max();
 /// What a schedule does and holds; tapes: with the working one.
 struct Counts {
     Index advances = 0, states = 0, tapes = 1, on_disk = 0, writes = 0, reads = 0;
+    Index actions = 0;    // about; only where there are slots on disk
+    double waited = 0.0;  // for the disk: see wait()
 };
 
 Counts count_periodic(Index links, Index period) {
@@ -41,6 +46,16 @@ std::unique_ptr<Schedule> made(const ScheduleOptions& options) {
     return schedule;
 }
 
+PeriodicDiskOptions blocks_of(const ScheduleOptions& o, Index links) {
+    return {.steps = links,
+            .ram_slots = o.levels[0].slots,
+            .write = o.levels[1].write,
+            .read = o.levels[1].read,
+            .advance = o.advance_cost,
+            .reverse = o.reverse_cost,
+            .period = o.period};
+}
+
 Counts count(const ScheduleOptions& o, Index links) {
     if (o.family == "store_all") return {0, 0, links};
     if (o.family == "periodic") return count_periodic(links, o.period);
@@ -49,7 +64,19 @@ Counts count(const ScheduleOptions& o, Index links) {
         const TieredRevolveCounts c =
             tiered_revolve_counts({.steps = links, .ram_slots = o.levels[0].slots, .disk_slots = o.levels[1].slots});
         const Index in_ram = std::count(c.tiers.begin(), c.tiers.end(), Tier::ram);
-        return {c.advances, in_ram, 1, static_cast<Index>(c.tiers.size()) - in_ram, c.disk_writes, c.disk_reads};
+        const Index moves = std::accumulate(c.writes.begin(), c.writes.end(), Index{0}) +
+                            std::accumulate(c.reads.begin(), c.reads.end(), Index{0});
+        return {c.advances,         in_ram, 1, static_cast<Index>(c.tiers.size()) - in_ram, c.disk_writes, c.disk_reads,
+                2 * (links + moves)};
+    }
+    if (o.family == "periodic_disk") {
+        const PeriodicDiskCounts c = periodic_disk_counts(blocks_of(o, links));
+        const Index tail = links - c.disk_writes * c.period,
+                    longest = c.disk_writes > 0 ? std::max(tail, c.period) : tail;
+        const Index moves = c.ram_writes + c.ram_reads + c.disk_writes + c.disk_reads;
+        return {
+            c.advances,         std::min(o.levels[0].slots, longest - 1), 1, c.disk_writes, c.disk_writes, c.disk_reads,
+            2 * (links + moves)};
     }
     const std::unique_ptr<Schedule> schedule = made(o);
     const Play play = predict(*schedule, links);
@@ -76,8 +103,28 @@ double least_cost(const Workload& w) {
 }
 
 double cost(const Workload& w, const Counts& c) {
-    return static_cast<double>(c.advances) * w.advance + least_cost(w) + static_cast<double>(c.writes) * w.write +
-           static_cast<double>(c.reads) * w.read;
+    return static_cast<double>(c.advances) * w.advance + least_cost(w) + c.waited;
+}
+
+double transfers(const Workload& w, const Counts& c) {
+    return static_cast<double>(c.writes) * w.write + static_cast<double>(c.reads) * w.read;
+}
+
+/// Fills `waited` in: by the clocks, or as if every transfer were waited for where a schedule is too long to be played.
+void wait(const Workload& w, const ScheduleOptions& options, Counts& c) {
+    constexpr Index most_actions = 300'000;
+    c.waited = transfers(w, c);
+    if (c.waited > 0.0 && c.actions <= most_actions) c.waited = timeline(*made(options), w).waited;
+}
+
+/// No sweep ends before its links, or before all writes but those that still lie in buffers at its end. Of one that
+/// writes `forward` links long and then reads each state once, both halves are so: but for what is in the buffers.
+double lower_bound(const Workload& w, const Counts& c, Index forward = 0) {
+    const double links = cost(w, c), writes = static_cast<double>(c.writes - w.disk_buffers) * w.write;
+    if (forward == 0) return std::max(links, writes);
+    const double sweep = static_cast<double>(forward) * w.advance;
+    return std::max(sweep, writes) +
+           std::max(links - sweep, static_cast<double>(c.reads - 2 * w.disk_buffers) * w.read);
 }
 
 double share(std::int64_t needs, std::int64_t offered) {
@@ -131,12 +178,15 @@ public:
     Offer offer() {
         if (least_cost(w_) < below_) {
             along_ram();
-            if (budget_.disk != 0) along_disk();
+            double best = below_;
+            for (const Plan& plan : found_.fitting) best = std::min(best, plan.cost);
+            if (budget_.disk != 0) along_disk(best);
         } else {
             smallest_only();
         }
         std::stable_sort(found_.fitting.begin(), found_.fitting.end(), cheaper);
         if (!found_.fitting.empty()) found_.best = found_.fitting.front();
+        if (found_.smallest->disk_slots > 0) found_.smallest = price(w_, found_.smallest->schedule);
         return std::move(found_);
     }
 
@@ -156,19 +206,24 @@ private:
     }
     bool fits(const Counts& c) const { return excess(bytes(w_, c), disk_bytes(w_, c), budget_) == 0.0; }
 
-    /// `of_family` becomes the better one; set: options of these counts.
+    /// Whether it fits; `smallest` becomes the one that passes the limits less.
     template <class Set>
-    void consider(const Counts& c, std::optional<Point>& of_family, const Set& options) {
+    bool look(const Counts& c, const Set& options) {
         const Bytes b = bytes(w_, c);
-        const std::int64_t disk = disk_bytes(w_, c);
-        const double over = excess(b, disk, budget_);
+        const double over = excess(b, disk_bytes(w_, c), budget_);
         if (!found_.smallest || over < excess_ ||
             (over == excess_ && over > 0.0 && b.total() < found_.smallest->predicted.total())) {
             excess_ = over;
             found_.smallest = plan_of(w_, options(), c);
         }
+        return over == 0.0;
+    }
+    /// `of_family` becomes the better one; set: options of these counts.
+    template <class Set>
+    void consider(const Counts& c, std::optional<Point>& of_family, const Set& options) {
+        const Bytes b = bytes(w_, c);
         const double costs = backsweep::cost(w_, c);
-        if (over > 0.0 || costs >= below_) return;
+        if (!look(c, options) || costs >= below_) return;
         if (of_family && (costs > of_family->cost || (costs == of_family->cost && b.total() >= of_family->bytes)))
             return;
         of_family = Point{options(), c, costs, b.total()};
@@ -272,7 +327,7 @@ private:
         take(point);
     }
 
-    void along_disk() {
+    void along_disk(double best) {
         if (w_.disk_slot < 1) return;
         const std::int64_t left = budget_.disk == Budget::unlimited ? std::numeric_limits<std::int64_t>::max()
                                                                     : budget_.disk - w_.disk - w_.disk_file;
@@ -292,25 +347,47 @@ private:
             }
             most_ram = few;
         }
-        std::optional<Point> tiers;
         const auto level = [](Tier tier, Index slots) {
             Level l;
             l.tier = tier;
             l.slots = slots;
             return l;
         };
+        std::vector<Point> tiers;  // by lower bounds, until the clocks are played
         for (const Index in_ram : {Index{0}, most_ram}) {
             for (Index disk = 1;; disk = std::min(most_disk, disk + std::max<Index>(1, disk / 4))) {
                 ScheduleOptions o = family("tiered_revolve");
                 o.levels = {level(Tier::ram, in_ram), level(Tier::disk, disk)};
                 const Counts c = count(o, links_);
                 o.levels[1].slots = c.on_disk;
-                if (c.on_disk > 0) consider(c, tiers, [&] { return o; });
+                if (c.on_disk > 0 && look(c, [&] { return o; }))
+                    tiers.push_back({o, c, lower_bound(w_, c), bytes(w_, c).total()});
                 if (disk >= most_disk || in_ram + disk >= links_ - 1) break;
             }
             if (most_ram == 0) break;
         }
-        take(tiers);
+        for (Index period = std::max<Index>(1, (links_ - 2) / (most_disk + 1)); most_ram > 0 && period < links_ - 1;
+             period += std::max<Index>(1, period / 8)) {
+            ScheduleOptions o = family("periodic_disk");
+            o.period = period;
+            o.levels = {level(Tier::ram, most_ram), level(Tier::disk, -1)};
+            const Counts c = count(o, links_);
+            o.levels[0].slots = std::max<Index>(1, c.states);
+            if (c.on_disk > 0 && look(c, [&] { return o; }))
+                tiers.push_back({o, c, lower_bound(w_, c, c.on_disk * period), bytes(w_, c).total()});
+        }
+        const auto cheaper = [](const Point& a, const Point& b) {
+            return a.cost != b.cost ? a.cost < b.cost : a.bytes < b.bytes;
+        };
+        std::stable_sort(tiers.begin(), tiers.end(), cheaper);
+        std::optional<Point> found;
+        for (Point& point : tiers) {
+            if (point.cost >= best || (found && point.cost > found->cost)) break;
+            wait(w_, point.options, point.counts);
+            point.cost = backsweep::cost(w_, point.counts);
+            if (point.cost < best && (!found || cheaper(point, *found))) found = point;
+        }
+        take(found);
     }
 
     const Workload& w_;
@@ -326,10 +403,11 @@ private:
 std::string Workload::problem() const {
     if (steps < 1) return "a workload has at least 1 step, got " + std::to_string(steps);
     if (chunk < 1) return "a link has at least 1 step, got chunk = " + std::to_string(chunk);
-    for (const auto& [name, bytes] :
-         {std::pair{"state", state}, std::pair{"tape", tape}, std::pair{"disk", disk},
-          std::pair{"disk_slot", disk_slot}, std::pair{"disk_file", disk_file}, std::pair{"buffers", buffers}})
-        if (bytes < 0) return std::string("bytes are not negative, got ") + name + " = " + std::to_string(bytes);
+    for (const auto& [name, bytes] : {std::pair{"state", state}, std::pair{"tape", tape}, std::pair{"disk", disk},
+                                      std::pair{"disk_slot", disk_slot}, std::pair{"disk_file", disk_file},
+                                      std::pair{"buffers", buffers}, std::pair{"disk_buffers", disk_buffers}})
+        if (bytes < 0)
+            return std::string("bytes and buffers are not negative, got ") + name + " = " + std::to_string(bytes);
     for (const double c : {advance, record, reverse, write, read})
         if (!(c >= 0.0) || !std::isfinite(c)) return "costs are finite and not negative, got " + std::to_string(c);
     return {};
@@ -410,7 +488,7 @@ Plan price(const Workload& workload, ScheduleOptions options) {
     check(workload);
     const Index links = workload.links();
     options.steps = links;
-    constexpr std::array planned{"store_all", "periodic", "revolve", "mixed", "tiered_revolve"};
+    constexpr std::array planned{"store_all", "periodic", "revolve", "mixed", "tiered_revolve", "periodic_disk"};
     if (std::find(planned.begin(), planned.end(), options.family) == planned.end()) {
         std::string names;
         for (const char* name : planned) names += (names.empty() ? "" : ", ") + std::string(name);
@@ -418,10 +496,12 @@ Plan price(const Workload& workload, ScheduleOptions options) {
     }
     if (std::string why = options.problem(); !why.empty()) throw InvalidArgument(why);
     if (options.restart) throw InvalidArgument("a workload's tapes restart nothing; leave restart out");
-    const Counts c = count(options, links);
+    if (options.family == "periodic_disk") options.period = periodic_disk_period(blocks_of(options, links));
+    Counts c = count(options, links);
     if (c.on_disk > 0 && workload.disk_slot < 1)
         throw InvalidArgument("schedule '" + options.family +
                               "' has slots on disk, but the workload has none; leave it out, or offer disk");
+    wait(workload, options, c);
     return plan_of(workload, std::move(options), c);
 }
 

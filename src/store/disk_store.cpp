@@ -84,10 +84,11 @@ DiskFile opened(const DiskStoreOptions& o) {
 /// Adds the seconds from its making to its end.
 class Stopwatch {
 public:
-    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+    double seconds() const { return std::chrono::duration<double>(Throttle::Clock::now() - begin_).count(); }
+    Throttle::Clock::time_point begin() const { return begin_; }
 
 private:
-    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+    Throttle::Clock::time_point begin_ = Throttle::Clock::now();
 };
 
 }  // namespace
@@ -150,7 +151,6 @@ struct DiskStore::Inner {
         State state = State::free;
         std::int32_t slot = -1;
         Entry entry;
-        std::uint64_t age = 0;
         std::string failure;  // of a look-ahead
     };
     using State = Stage::State;
@@ -169,6 +169,7 @@ struct DiskStore::Inner {
             if (file.made()) file.remove();
             throw;
         }
+        ready = true;
         if (!stages.empty()) worker = std::thread([this] { work(); });
     }
 
@@ -284,10 +285,12 @@ struct DiskStore::Inner {
         }
         head.check = head_check(head);
         file.write(place(slot), &head, sizeof head);
+        const double seconds = watch.seconds();
+        passed(head, watch);
         const Lock lock(mutex);
         ++traffic.writes;
-        traffic.bytes_written += head.stored + static_cast<std::int64_t>(sizeof head);
-        traffic.seconds_writing += watch.seconds();
+        traffic.bytes_written += bytes_of(head);
+        traffic.seconds_writing += seconds;
     }
 
     /// Reads and verifies a content into `parts`, rounded; one part if it is packed.
@@ -324,10 +327,17 @@ struct DiskStore::Inner {
             }
         }
         if (checksum(parts) != head.content) damaged(slot, "the checksum of its content does not fit");
+        const double seconds = watch.seconds();
+        passed(head, watch);
         const Lock lock(mutex);
         ++traffic.reads;
-        traffic.bytes_read += head.stored + static_cast<std::int64_t>(sizeof head);
-        traffic.seconds_reading += watch.seconds();
+        traffic.bytes_read += bytes_of(head);
+        traffic.seconds_reading += seconds;
+    }
+
+    static std::int64_t bytes_of(const SlotHead& head) { return head.stored + static_cast<std::int64_t>(sizeof head); }
+    void passed(const SlotHead& head, const Stopwatch& watch) const {
+        if (options.throttle && ready) options.throttle->pass(bytes_of(head), watch.begin());
     }
 
     [[noreturn]] void damaged(std::int32_t slot, const std::string& why) const {
@@ -402,20 +412,17 @@ struct DiskStore::Inner {
         }
         return nullptr;
     }
-    /// Waits for one. If all hold look-aheads, the oldest has been in vain.
+    /// Waits for one: look-aheads leave one.
     Stage& free_stage(Lock& lock) {
-        while (true) {
-            if (Stage* const s = unused()) return *s;
-            Stage* oldest = nullptr;
-            bool busy = false;
-            for (Stage& s : stages) {
-                const bool at_rest = s.state == State::ready || s.state == State::failed;
-                busy = busy || !at_rest;
-                if (at_rest && (!oldest || s.age < oldest->age)) oldest = &s;
-            }
-            if (!busy) return *oldest;
-            done.wait(lock);
-        }
+        Stage* s = nullptr;
+        done.wait(lock, [&] { return (s = unused()) != nullptr; });
+        return *s;
+    }
+    bool may_look_ahead() const {
+        const auto ahead = std::count_if(stages.begin(), stages.end(), [](const Stage& s) {
+            return s.state == State::reading || s.state == State::ready || s.state == State::failed;
+        });
+        return ahead + 1 < static_cast<std::ptrdiff_t>(stages.size());
     }
     /// Waits until the thread has nothing to do.
     void rest(Lock& lock) {
@@ -428,7 +435,6 @@ struct DiskStore::Inner {
         s.state = State::reading;
         s.slot = slot;
         s.entry = entry;
-        s.age = ++clock;
         first ? queue.push_front(&s) : queue.push_back(&s);
         awake.notify_one();
     }
@@ -443,9 +449,9 @@ struct DiskStore::Inner {
     std::mutex mutex;  // guards entries, stages (but for memory and entry of a busy one), queue and what follows
     std::condition_variable awake, done;
     std::deque<Stage*> queue;
-    std::uint64_t clock = 0;
     std::string failure;
     Traffic traffic;
+    bool ready = false;  // the file has been looked through
     bool stopping = false;
     std::thread worker;
 };
@@ -549,7 +555,8 @@ void DiskStore::expect(std::int32_t slot) {
     if (slot < 0 || slot >= in.options.slots) return;
     const Inner::Entry& entry = in.entries[static_cast<std::size_t>(slot)];
     if (!entry.full || in.stage_of(slot, entry)) return;
-    if (Inner::Stage* const stage = in.unused()) in.begin_reading(*stage, slot, entry, false);
+    Inner::Stage* const stage = in.unused();
+    if (stage && in.may_look_ahead()) in.begin_reading(*stage, slot, entry, false);
 }
 
 void DiskStore::settle() {

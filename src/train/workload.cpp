@@ -185,6 +185,7 @@ DiskStoreOptions store_options(const TrainOptions& o, Index shard, std::int64_t 
     store.precision = o.scratch.precision;
     store.keep = o.commit.on();
     store.run = run_fingerprint(o);
+    store.throttle = o.scratch.throttle;
     return store;
 }
 
@@ -238,8 +239,16 @@ Workload workload(const Network<Real>& network, const Source<Real>& source, cons
         w.disk_file += one - (two - one);
         w.buffers += DiskStore::buffer_bytes(store_options(o, s, sizes.state, 1));
     }
-    const double transfer = static_cast<double>(w.disk_slot) / o.scratch.bandwidth * o.scratch.speed;
-    w.write = w.read = transfer;
+    // Prices are of the link that there is; a workload's are of a full one, of which a short one takes its share.
+    const double full = std::max(1.0, static_cast<double>(w.chunk) / static_cast<double>(w.steps));
+    w.advance *= full;
+    w.record *= full;
+    w.reverse *= full;
+    const double bandwidth = o.scratch.throttle
+                                 ? std::min(o.scratch.bandwidth, o.scratch.throttle->bytes_per_second())
+                                 : o.scratch.bandwidth;
+    w.write = w.read = static_cast<double>(w.disk_slot) / bandwidth * o.scratch.speed;
+    w.disk_buffers = store_options(o, 0, w.state, 1).buffers;
     w.always[Kind::parameters] = parameters * versions_kept(source, o);
     w.always[Kind::moments] = parameters * o.optimizer.moments();
     w.always[Kind::data] = w.steps * source.batch() * source.step_bytes();

@@ -7,6 +7,7 @@
 #include "support/store_laws.hpp"
 
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -291,14 +293,14 @@ BOOST_AUTO_TEST_CASE(a_long_random_life_against_a_map) {
 
 BOOST_AUTO_TEST_CASE(a_look_ahead_reads_before_it_is_asked) {
     const test::Scratch scratch;
-    DiskStore store(options_in(scratch.path(), 4, 100000, 2));
+    DiskStore store(options_in(scratch.path(), 4, 100000, 3));
     for (std::int32_t slot = 0; slot < 4; ++slot)
         write(store, slot, test::some_bytes(100000, static_cast<std::uint32_t>(slot)));
     store.settle();
     store.expect(3);
     store.expect(3);  // once only
     store.expect(2);
-    store.expect(1);  // no buffer is free: ignored
+    store.expect(1);  // the third buffer is for writes: ignored
     for (int i = 0; i < 1000 && store.traffic().reads < 2; ++i) ::usleep(1000);
     BOOST_CHECK_EQUAL(store.traffic().reads, 2);
     BOOST_TEST((read(store, 3, 100000) == test::some_bytes(100000, 3)));
@@ -307,13 +309,47 @@ BOOST_AUTO_TEST_CASE(a_look_ahead_reads_before_it_is_asked) {
     BOOST_TEST((read(store, 1, 100000) == test::some_bytes(100000, 1)));
     BOOST_CHECK_EQUAL(store.traffic().reads, 3);
 
-    // What was looked ahead in vain gives way to writes, and an overwritten slot is not served from it.
+    // Writes have a buffer of their own beside what was looked ahead, and an overwritten slot is not served from it.
     store.expect(0);
     store.expect(1);
     for (std::int32_t slot = 0; slot < 4; ++slot)
         write(store, slot, test::some_bytes(99, static_cast<std::uint32_t>(slot) + 10));
     for (std::int32_t slot = 0; slot < 4; ++slot)
         BOOST_TEST((read(store, slot, 99) == test::some_bytes(99, static_cast<std::uint32_t>(slot) + 10)));
+}
+
+BOOST_AUTO_TEST_CASE(stores_share_a_throttle) {
+    // Bounds from below only: a machine may always be slower.
+    using Clock = Throttle::Clock;
+    const auto seconds_since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
+    const auto throttle = std::make_shared<Throttle>(2e6);
+    BOOST_CHECK_EQUAL(throttle->bytes_per_second(), 2e6);
+    const Clock::time_point begin = Clock::now();
+    throttle->pass(20000, begin);
+    throttle->pass(20000, begin);  // behind the first one
+    BOOST_CHECK(seconds_since(begin) >= 0.02);
+    throttle->pass(1000000, Clock::now() - std::chrono::seconds(1));  // has had its time already
+    const test::Scratch scratch;
+    for (const Index buffers : {0, 2}) {
+        DiskStoreOptions o = options_in(scratch.path(), 2, 10000, buffers);
+        o.throttle = throttle;
+        o.name = "one";
+        DiskStore one(o);
+        o.name = "other";
+        DiskStore other(o);
+        const Clock::time_point from = Clock::now();
+        for (DiskStore* store : {&one, &other})
+            for (std::int32_t slot = 0; slot < 2; ++slot) write(*store, slot, test::some_bytes(10000, 3));
+        one.settle();
+        other.settle();
+        BOOST_CHECK(seconds_since(from) >= 4 * 10000 / 2e6);
+        for (DiskStore* store : {&one, &other}) BOOST_TEST((read(*store, 0, 10000) == test::some_bytes(10000, 3)));
+        BOOST_CHECK(seconds_since(from) >= 6 * 10000 / 2e6);
+    }
+    for (const double rate : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+        BOOST_CHECK_EXCEPTION(Throttle{rate}, InvalidArgument, [](const Error& e) {
+            return std::string(e.what()).find("a throttle lets bytes a second pass, above 0, got") != std::string::npos;
+        });
 }
 
 BOOST_AUTO_TEST_CASE(a_kept_store_is_taken_over) {

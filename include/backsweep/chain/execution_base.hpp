@@ -82,8 +82,9 @@ protected:
         if (head_ == filled_) {
             filled_ = playing().fill(actions_);
             head_ = 0;
-            if (has_stores_) look_ahead();
+            announce_ = has_stores_;
         }
+        if (announce_) look_ahead();
         return actions_[head_++];
     }
     /// The action that next() gave last comes again, for these links.
@@ -246,6 +247,7 @@ private:
     std::array<Shelf, 4> shelves_{};
     std::array<Action, 64> actions_{};
     bool has_stores_ = false;
+    bool announce_ = false;  // the stores may not have had room for what the actions at hand read
     std::size_t head_ = 0, filled_ = 0;
     std::vector<std::uint64_t> prints_;  // verify: of the states that were kept, by step; 0: none
 

@@ -55,7 +55,7 @@ BACKSWEEP_API bool fits(const Plan& plan, const Budget& budget) noexcept;
 /// The schedule for a window of another number of links; it never holds more than the plan's own.
 BACKSWEEP_API std::unique_ptr<Schedule> schedule_for(const Plan& plan, Index links);
 
-/// What a schedule makes of a workload: store_all, periodic, revolve, mixed or tiered_revolve. Slots of
+/// What a schedule makes of a workload: store_all, periodic, revolve, mixed, tiered_revolve or periodic_disk. Slots of
 /// `mixed` are numbered anew, states and tapes apart, for their memory stays with them. Throws InvalidArgument for
 /// options that do not fit the workload.
 BACKSWEEP_API Plan price(const Workload& workload, ScheduleOptions options);
@@ -67,7 +67,8 @@ struct Offer {
     std::optional<Plan> smallest{};  ///< the one that passes the limits the least, fitting or not
 };
 /// Looks at store_all, periodic (every period), revolve (every number of slots), mixed where its tables are small, and
-/// with a limit on disk tiered_revolve. Plans that cost `below` or more are not looked for.
+/// with a limit on disk tiered_revolve and periodic_disk, which are priced by timeline(), or, where they have more than
+/// some 300,000 actions, as if every transfer were waited for. Plans that cost `below` or more are not looked for.
 /// Throws InvalidArgument (workload.problem()).
 BACKSWEEP_API Offer offer(const Workload& workload, const Budget& budget,
                           double below = std::numeric_limits<double>::infinity());

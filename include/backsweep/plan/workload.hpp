@@ -30,7 +30,8 @@ struct BACKSWEEP_API Workload {
     double advance = 1.0;
     double record = 1.0;
     double reverse = 2.0;
-    double write = 0.0, read = 0.0;  ///< of a slot on disk, in the same unit
+    double write = 0.0, read = 0.0;  ///< of a slot on disk, in the same unit: what the disk itself takes
+    Index disk_buffers = 2;          ///< contents on their way there beside the links (DiskStoreOptions::buffers)
 
     Index links() const noexcept { return steps < 1 || chunk < 1 ? 0 : 1 + (steps - 1) / chunk; }
     /// Empty if valid, else what is wrong, what was given and what to do.

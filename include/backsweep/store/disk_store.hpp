@@ -6,6 +6,7 @@
 #include "backsweep/base/ledger.hpp"
 #include "backsweep/base/range.hpp"
 #include "backsweep/store/store.hpp"
+#include "backsweep/store/throttle.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -36,8 +37,9 @@ struct BACKSWEEP_API DiskStoreOptions {
     Index slots = 0;
     /// Room of a slot: the bytes of the largest content, after rounding (rounded_bytes) and before compression.
     std::int64_t slot_bytes = 0;
-    /// Contents of a slot's size that writes and look-ahead reads may hold in RAM; they are booked as workspace. With 0
-    /// there is no thread: write and read use the caller's memory and wait for the disk (exact and uncompressed only).
+    /// Contents of a slot's size that writes and look-ahead reads may hold in RAM; they are booked as workspace. One is
+    /// left to the writes, so that with 1 nothing is read ahead. With 0 there is no thread: write and read use the
+    /// caller's memory and wait for the disk (exact and uncompressed only).
     Index buffers = 2;
     Compression compression = Compression::none;
     Precision precision = Precision::exact;
@@ -48,6 +50,8 @@ struct BACKSWEEP_API DiskStoreOptions {
     bool keep = false;
     /// Fingerprint of the run; with `keep`, slots of another one are never taken for good.
     std::uint64_t run = 0;
+    /// What the store's transfers go through, its reading of a kept file not; none: as fast as the disk is.
+    std::shared_ptr<Throttle> throttle{};
 
     /// Empty if valid, else what is wrong.
     std::string problem() const;
@@ -75,7 +79,7 @@ public:
     void read(std::int32_t slot, std::span<const Blob> blobs) override;
     /// Forgets the content. On the disk it stays until it is overwritten: kept() of a later process may find it.
     void erase(std::int32_t slot) noexcept override;
-    /// Begins to read into a free buffer; ignored if there is none.
+    /// Begins to read into a free buffer; ignored if none is left beside the one for writes.
     void expect(std::int32_t slot) override;
     /// Everything written is on the disk when it returns.
     void settle() override;
@@ -98,7 +102,7 @@ public:
     struct Traffic {
         std::int64_t writes = 0, reads = 0;               ///< slots
         std::int64_t bytes_written = 0, bytes_read = 0;   ///< in the file
-        double seconds_writing = 0, seconds_reading = 0;  ///< of calls of the system, and of packing
+        double seconds_writing = 0, seconds_reading = 0;  ///< of system calls and packing, not of the throttle
         double seconds_settling = 0;                      ///< of fdatasync
     };
     Traffic traffic() const;

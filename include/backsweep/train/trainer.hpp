@@ -64,10 +64,11 @@ struct TrainOptions {
     } commit;
     /// What a limit on disk, or commits, are for.
     struct Scratch {
-        std::string folder{};  ///< of slots, logs and journals on disk; made if absent. One trainer at a time commits there
+        std::string folder{};  ///< of slots, logs and journals on disk; made if absent. One trainer of a seed and cut commits there at a time
         Compression compression = Compression::none;
         Precision precision = Precision::exact;  ///< of states in slots; anything else changes bits
-        double bandwidth = 5e8;                  ///< bytes a second, read or written
+        std::shared_ptr<Throttle> throttle{};    ///< of all shards together; none: as fast as the disk is
+        double bandwidth = 5e8;                  ///< bytes a second, read or written, without it
         double speed = 1e10;                     ///< counted operations a second that this is weighed against
     } scratch;
     Verify verify = Verify::off;  ///< its bytes are in no prediction; bits do not depend on it
@@ -151,7 +152,8 @@ public:
     /// Kinds of which more was held than the plan foretells, in words; empty: none. With assertions (no NDEBUG) an update that
     /// ends so throws an Error with these words; verify modes, whose bytes are in no plan, say nothing.
     std::string overrun() const;
-    /// Where each shard's sweep went on in the first update after restore(), or began; empty without commits.
+    /// Where each shard's sweep went on in the update in which a killed process was, or began; empty without commits, and
+    /// until that update is done.
     const std::vector<Recovery>& recoveries() const noexcept { return recoveries_; }
     /// Of one shard: what it does not share with the others. May be asked while it sweeps.
     Bytes live(Index shard) const;

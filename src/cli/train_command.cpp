@@ -226,6 +226,7 @@ public:
         Spent spent(trainer_->shards());
         Bytes peak{};
         std::int64_t rss = 0;
+        std::size_t told = 0;  // of the recoveries
         if (timed || trace)
             trainer_->observe_actions([&](const Played& played) {
                 spent.add(played);
@@ -250,6 +251,13 @@ public:
             const UpdateReport update = or_snapshot(report, watch, [&] { return trainer_->update(); });
             const double ended = steady_seconds();
             watch.stop();
+            for (; told < trainer_->recoveries().size(); ++told) {
+                const Recovery& recovery = trainer_->recoveries()[told];
+                if (recovery.from == Recovery::From::start) continue;
+                progress.clear();
+                fmt::print(out, "update {}, shard {}: {}\n", update.update, told, recovery.text);
+                std::fflush(out);
+            }
             UpdateNote note{watch.seconds(), report.bits, trainer_->live(), {}, 0, {}};
             if (timed) note.spent = spent.take();
             if (const Bytes now = trainer_->measured(); now != peak) note.peak = peak = now;

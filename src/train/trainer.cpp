@@ -10,6 +10,8 @@
 #include "parallel.hpp"
 #include "train/workload.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -118,8 +120,8 @@ struct Trainer<Real>::Shard {
         if (o.commit.on()) {
             const TimeChainSizes sizes = time_chain_sizes(network, steps, batch, o.chunk, o.carry, o.memories, o.depth);
             const Index links_in_all = plan.schedule.steps;
-            journal.emplace(JournalOptions{std::filesystem::path(o.scratch.folder) / ("shard" + std::to_string(number) + ".journal"),
-                                           run_fingerprint(o),
+            const std::uint64_t of = run_fingerprint(o);
+            journal.emplace(JournalOptions{std::filesystem::path(o.scratch.folder) / fmt::format("shard{}-{:016x}.journal", number, of), of,
                                            journal_bytes(sizes, gradients.bytes(), links_in_all, o.micro_batches, plan.disk_slots)});
             CommitOptions commit{.links = o.commit.links, .seconds = o.commit.seconds};
             losses.assign(static_cast<std::size_t>(o.micro_batches), 0.0);
@@ -341,7 +343,8 @@ UpdateReport Trainer<Real>::update() {
 #ifndef NDEBUG
     if (const std::string over = overrun(); !over.empty()) throw Error(over);
 #endif
-    if (options_.commit.on() && recoveries_.empty())
+    const auto goes_on = [](const auto& shard) { return !shard->pending; };
+    if (options_.commit.on() && recoveries_.empty() && std::all_of(shards_.begin(), shards_.end(), goes_on))
         for (const auto& shard : shards_) recoveries_.push_back(shard->recovery);
     return report;
 }

@@ -123,6 +123,13 @@ public:
         });
         found.states = static_cast<Index>(survivors.size());
         const bool back = note->end != nowhere;
+        Refill refill;
+        if (!back) refill = skip(note->at, survivors);
+        if (refill.start.index >= 0) {  // before x is read: not two states at a time
+            x_ = State{};
+            x_ = chain_->initial();
+            save(refill.start, 0, x_);
+        }
         if (note->at != nowhere) shape(note->at, x_);
         if (back) {
             if constexpr (requires { chain_->shape(note->end, a_); })
@@ -148,9 +155,7 @@ public:
             found.from = Recovery::From::forward;
             found.at = note->at;
             found.text += "in its forward sweep at link " + std::to_string(note->at) + ", ";
-            const Refill refill = skip(note->at, survivors);
             if (refill.here.index >= 0) save(refill.here, note->at, x_);
-            if (refill.start.index >= 0) save(refill.start, 0, chain_->initial());
             watching_ = watching_ && watched_ > note->at;
             play_until_turn();
         }

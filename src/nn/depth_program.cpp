@@ -618,7 +618,8 @@ LinkWork link_work(const DepthProgram& program, const std::vector<Work>& layers)
         double all = 0.0;
         for (const DepthCall& c : calls) {
             const Work& work = layers[static_cast<std::size_t>(c.layer)];
-            if (c.what == What::advance || c.what == What::record) all += work.forward;
+            if (c.what == What::advance) all += work.forward - work.spared;
+            if (c.what == What::record) all += work.forward;
             if (c.what == What::reverse) all += work.reverse;
         }
         return all;

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -16,6 +16,13 @@
 namespace backsweep {
 
 namespace {
+
+/// Of this thread on a processor: what others run meanwhile does not count.
+double thread_seconds() {
+    std::timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
 
 Index links_of(Index steps, Index chunk) { return steps < 1 ? 0 : 1 + (steps - 1) / chunk; }
 
@@ -341,12 +348,11 @@ void TimeChain<Real>::output(Index link, const Real* y) const {
 template <class Real>
 void TimeChain<Real>::run(const std::vector<DepthCall>& calls, const DepthFrame<Real>& frame, Index link, Real* rest) {
     const auto at = [&](const DepthCall::Place& p) { return array(p, rest); };
-    using Clock = std::chrono::steady_clock;
     for (const DepthCall& c : calls) {
         const Index l = c.layer;
         const auto slot = static_cast<std::int32_t>(link * program_.store_slots) + c.slot;
         const Blob activation{reinterpret_cast<std::byte*>(at(c.x)), static_cast<std::size_t>(c.x.size) * sizeof(Real)};
-        const auto started = measures_ ? Clock::now() : Clock::time_point{};
+        const double started = measures_ ? thread_seconds() : 0.0;
         switch (c.what) {
             case DepthCall::What::advance:
             case DepthCall::What::record: {
@@ -377,19 +383,20 @@ void TimeChain<Real>::run(const std::vector<DepthCall>& calls, const DepthFrame<
                 break;
         }
         if (!measures_ || c.what == DepthCall::What::write || c.what == DepthCall::What::read) continue;
-        const double seconds = std::chrono::duration<double>(Clock::now() - started).count();
-        Timed& timed = timed_[static_cast<std::size_t>(l)];
-        const bool back = c.what == DepthCall::What::reverse;
-        (back ? timed.seconds.reverse : timed.seconds.forward) += seconds;
-        (back ? timed.reverse : timed.forward) += 1.0;
+        Timed& timed = timed_[static_cast<std::size_t>(l)][static_cast<std::size_t>(c.what)];
+        timed.seconds += thread_seconds() - started;
+        timed.calls += 1.0;
     }
 }
 
 template <class Real>
 std::vector<Work> TimeChain<Real>::measured() const {
     std::vector<Work> means;
-    for (const Timed& t : timed_)
-        means.push_back({t.seconds.forward / std::max(t.forward, 1.0), t.seconds.reverse / std::max(t.reverse, 1.0)});
+    for (const auto& [advance, record, reverse] : timed_) {
+        const double forward = record.calls > 0.0 ? record.mean() : advance.mean(),
+                     less = advance.calls > 0.0 ? advance.mean() : forward;
+        means.push_back({forward, reverse.mean(), std::max(0.0, forward - less)});
+    }
     return means;
 }
 

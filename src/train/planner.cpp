@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 namespace backsweep {
@@ -50,6 +50,16 @@ std::string name_of(const MemoryPlaces& places, std::size_t memories) {
     return first;
 }
 
+/// Of all lengths of links those that are timed: powers of two, the shortest and the longest. Between them the seconds
+/// of a link lie on a line, nearly; and a search among many lengths would find the one that was timed luckily.
+std::vector<Index> knots(std::vector<Index> links) {
+    std::sort(links.begin(), links.end());
+    links.erase(std::unique(links.begin(), links.end()), links.end());
+    const Index least = links.front(), most = links.back();
+    std::erase_if(links, [&](Index k) { return k != least && k != most && (k & (k - 1)) != 0; });
+    return links;
+}
+
 /// "tape 1.00 MiB, log 8.00 MiB": what a plan holds, the most first.
 std::string parts_of(const Plan& plan) {
     std::vector<std::pair<std::int64_t, const char*>> parts;
@@ -69,6 +79,18 @@ template <class Real>
 struct Planner<Real>::Way {
     const Form* form = nullptr;
     TrainOptions options;
+};
+
+/// The least that a layer was seen to take.
+template <class Real>
+struct Planner<Real>::Seconds {
+    double advance = std::numeric_limits<double>::infinity(), record = advance, reverse = advance;
+
+    void take(const Seconds& other) {
+        advance = std::min(advance, other.advance);
+        record = std::min(record, other.record);
+        reverse = std::min(reverse, other.reverse);
+    }
 };
 
 template <class Real>
@@ -196,10 +218,12 @@ template <class Real>
 Workload Planner<Real>::workload_of(const Way& way) const {
     const Index window = longest_window(*source_, options_);
     const Index link = std::min(way.options.chunk, window);
-    return workload<Real>(
+    Workload w = workload<Real>(
         *way.form->network, *source_, way.options,
         [&](Index batch) -> const DepthProgram& { return program(way, batch); },
         [&](Index batch) -> const std::vector<Work>& { return prices(*way.form, link, batch); });
+    if (runs_ > 0) w.write /= way.options.scratch.speed, w.read /= way.options.scratch.speed;  // seconds, as all else
+    return w;
 }
 
 template <class Real>
@@ -248,10 +272,38 @@ void Planner<Real>::look(const Budget& budget, Found& found) const {
     if (!found.smallest) throw NoPlan(none);
 }
 
-/// The optimum along the depth in what the good ones leave.
+/// The optimum along the depth: in what good plans leave, and on links that fit in no other way.
 template <class Real>
 void Planner<Real>::refine(const Budget& budget, Found& found) const {
     if (!options_.plan_depth || forms_.front().network->depth() < 4) return;
+    if (budget.ram == Budget::unlimited && budget.time_axis == Budget::unlimited) return;
+    // The bytes of all shards together; a shard has its share by its sequences.
+    const Cuts cuts(source_->batch(), options_.micro_batches, options_.shards);
+    const double share = static_cast<double>(cuts.sizes.front()) / static_cast<double>(cuts.micro);
+    const auto left_by = [&](const Bytes& bytes) {
+        std::int64_t left = std::numeric_limits<std::int64_t>::max();
+        if (budget.ram != Budget::unlimited) left = budget.ram - bytes.total();
+        if (budget.time_axis != Budget::unlimited) left = std::min(left, budget.time_axis - bytes.time_axis());
+        return left;
+    };
+    // The optimum within `more` bytes beside those of the way's own program.
+    const auto try_with = [&](const Way& of, std::int64_t more) {
+        const DepthProgram& program = this->program(of, cuts.sizes.front());
+        Way way = of;
+        way.options.depth = options_.depth;
+        way.options.depth.family = DepthOptions::Family::optimal;
+        way.options.depth.budget = (program.rest + program.scratch) * static_cast<std::int64_t>(sizeof(Real)) +
+                                   static_cast<std::int64_t>(std::floor(static_cast<double>(more) * share));
+        if (way.options.depth.budget < 1) return;
+        if (runs_ > 0) {
+            const Index link = std::min(way.options.chunk, longest_window(*source_, options_));
+            way.options.depth.work = prices(*way.form, link, cuts.sizes.front());
+        }
+        try {
+            found.consider(offer(workload_of(way), budget, found.below()), way, budget);
+        } catch (const NoPlan&) {}
+    };
+
     std::stable_sort(found.good.begin(), found.good.end(),
                      [](const auto& a, const auto& b) { return cheaper(a.plan, b.plan); });
     constexpr std::size_t most = 6;
@@ -263,26 +315,47 @@ void Planner<Real>::refine(const Budget& budget, Found& found) const {
         const Workload w = workload_of(candidate.way);
         const Index tapes = candidate.plan.predicted[Kind::tape] / std::max<std::int64_t>(1, w.tape);
         if (tapes != 1) continue;  // several tapes rest side by side: their bytes are not one link's
-        std::int64_t left = std::numeric_limits<std::int64_t>::max();
-        if (budget.ram != Budget::unlimited) left = budget.ram - candidate.plan.predicted.total();
-        if (budget.time_axis != Budget::unlimited)
-            left = std::min(left, budget.time_axis - candidate.plan.predicted.time_axis());
-        if (left == std::numeric_limits<std::int64_t>::max()) return;
         ++tried;
-        // The bytes of all shards together; a shard has its share by its sequences.
-        const Cuts cuts(source_->batch(), options_.micro_batches, options_.shards);
-        const double share = static_cast<double>(cuts.sizes.front()) / static_cast<double>(cuts.micro);
-        const DepthProgram& program = this->program(candidate.way, cuts.sizes.front());
-        Way way = candidate.way;
-        way.options.depth = options_.depth;
-        way.options.depth.family = DepthOptions::Family::optimal;
-        way.options.depth.budget = (program.rest + program.scratch) * static_cast<std::int64_t>(sizeof(Real)) +
-                                   static_cast<std::int64_t>(std::floor(static_cast<double>(left) * share));
-        if (runs_ > 0)
-            way.options.depth.work = prices(*way.form, std::min(way.options.chunk, w.steps), cuts.sizes.front());
-        try {
-            found.consider(offer(workload_of(way), budget, found.below()), way, budget);
-        } catch (const NoPlan&) {}
+        try_with(candidate.way, left_by(candidate.plan.predicted));
+    }
+
+    struct Long {
+        Way way;
+        Workload workload;
+        double cost;  // at least
+    };
+    std::vector<Long> longer;
+    for (const Form& form : forms_)
+        for (const MemoryPlaces& places : this->places(form))
+            for (const Index chunk : chunks()) {
+                Way way{&form, options_};
+                way.options.memories = places;
+                way.options.chunk = chunk;
+                const Workload w = workload_of(way);
+                const double cost =
+                    static_cast<double>(w.steps) / static_cast<double>(w.chunk) * (w.record + w.reverse);
+                if (cost < found.below()) longer.push_back({way, w, cost});
+            }
+    std::stable_sort(longer.begin(), longer.end(), [](const Long& a, const Long& b) { return a.cost < b.cost; });
+    // As many as take a moment: an optimum takes the cube of the layers.
+    const double layers = static_cast<double>(forms_.front().network->depth());
+    auto left_to_try = static_cast<Index>(std::clamp(4e5 / (layers * layers * layers), 12.0, 400.0));
+    for (const auto& [way, w, cost] : longer) {
+        if (left_to_try <= 0 || cost >= found.below()) break;
+        const Index links = w.links();
+        Bytes held = w.always;
+        held[Kind::tape] += links * w.tape;
+        try_with(way, left_by(held) / links), --left_to_try;
+        constexpr Index parts = 6;
+        Index before = 0;
+        for (Index part = 1; part <= parts; ++part) {
+            const Index states = std::max<Index>(1, (links - 1) * part / parts);
+            if (links == 1 || states == std::exchange(before, states)) continue;
+            held = w.always;
+            held[Kind::tape] += w.tape;
+            held[Kind::slots] += states * w.state;
+            try_with(way, left_by(held)), --left_to_try;
+        }
     }
 }
 
@@ -418,53 +491,95 @@ Plan Planner<Real>::price(const TrainOptions& options, const std::string& save) 
     throw InvalidArgument("this planner knows no form '" + save + "'; add it");
 }
 
+/// Seconds of every layer on one full link of the first window, where memories are filled; into `least` what is less.
+template <class Real>
+void Planner<Real>::time(const Form& form, Index link, std::size_t shard, const Real* parameters, Real* gradients,
+                         std::vector<Seconds>& least) const {
+    const Cuts cuts(source_->batch(), options_.micro_batches, options_.shards);
+    Batch<Real> batch;
+    source_->read({0, cuts.sequences(0, static_cast<Index>(shard)), 0}, batch);
+    Window<Real> shown = window_of(batch);
+    Index rows = 0;
+    for (const MemoryShape& memory : form.network->memories()) rows = std::max(rows, memory.rows);
+    const Index links = std::min(1 + ceil_div(rows, link), std::max<Index>(1, shown.steps / link));
+    const Range last{links - 1, links};
+    shown.steps = std::min(shown.steps, links * link);
+    shown.begins = form.network->spec().learned_state();
+    TimeChain<Real> chain(*form.network, cuts.sizes[shard], link);
+    chain.use(parameters);
+    chain.add_to(gradients);
+    chain.show(shown);
+    typename TimeChain<Real>::State x = chain.initial();
+    typename TimeChain<Real>::Tape tape;
+    typename TimeChain<Real>::Adjoint adjoint;
+    if (last.first > 0) chain.advance({0, last.first}, x);
+    const typename TimeChain<Real>::State before = x;
+    for (const bool timed : {false, true}) {  // the first touches the memory
+        chain.measure(timed);
+        chain.advance(last, x);
+        x = before;
+        chain.record(last, x, tape);
+        chain.seed(x, adjoint);
+        chain.reverse(last, x, tape, adjoint);
+        x = before;
+    }
+    const std::vector<Work> now = chain.measured();
+    least.resize(now.size());
+    for (std::size_t l = 0; l < now.size(); ++l)
+        least[l].take({now[l].forward - now[l].spared, now[l].forward, now[l].reverse});
+}
+
 template <class Real>
 void Planner<Real>::measure(Index runs) {
     if (runs < 1) throw InvalidArgument("layers are timed at least once, got runs = " + std::to_string(runs));
     runs_ = runs;
-    using Chain = TimeChain<Real>;
+    const Network<Real>& network = *forms_.front().network;
     const Cuts cuts(source_->batch(), options_.micro_batches, options_.shards);
     const Index window = longest_window(*source_, options_);
-    for (const Form& form : forms_) {
-        Buffer<Real> parameters(form.network->parameters().size(), Kind::parameters),
-            gradients(parameters.size(), Kind::gradients);
-        form.network->start(options_.seed, parameters.span());
-        for (const Index chunk : chunks())
-            for (std::size_t s = 0; s < cuts.sizes.size(); ++s) {
-                const Index size = cuts.sizes[s], link = std::min(chunk, window);
-                std::vector<Work>& known = prices_[fmt::format("{} {} {}", form.save, link, size)];
-                if (!known.empty()) continue;
-                Batch<Real> batch;
-                source_->read({0, cuts.sequences(0, static_cast<Index>(s)), 0}, batch);
-                Window<Real> shown = window_of(batch);
-                shown.steps = std::min(shown.steps, 3 * chunk);
-                shown.begins = form.network->spec().learned_state();
-                std::vector<std::vector<Work>> all;
-                for (Index run = 0; run <= runs; ++run) {  // the first warms up
-                    Chain chain(*form.network, size, chunk);
-                    chain.use(parameters.data());
-                    chain.add_to(gradients.data());
-                    chain.show(shown);
-                    chain.measure(true);
-                    ScheduleOptions o;
-                    o.family = "store_all";
-                    o.steps = *chain.length();
-                    Execution<Chain> sweep(chain, make_schedule(o));
-                    sweep.forward();
-                    sweep.backward();
-                    if (run > 0) all.push_back(chain.measured());
-                }
-                known.resize(static_cast<std::size_t>(form.network->depth()));
-                for (std::size_t l = 0; l < known.size(); ++l)
-                    for (double Work::*part : {&Work::forward, &Work::reverse}) {
-                        std::vector<double> seconds;
-                        for (const std::vector<Work>& run : all) seconds.push_back(run[l].*part);
-                        const auto median = seconds.begin() + static_cast<std::ptrdiff_t>((seconds.size() - 1) / 2);
-                        std::nth_element(seconds.begin(), median, seconds.end());
-                        known[l].*part = *median;
-                    }
+    std::vector<Index> links;
+    for (const Index chunk : chunks()) links.push_back(std::min(chunk, window));
+    const std::vector<Index> timed = knots(links);
+    Buffer<Real> parameters(network.parameters().size(), Kind::parameters),
+        gradients(parameters.size(), Kind::gradients);
+    network.start(options_.seed, parameters.span());
+    std::map<std::tuple<Index, Index, std::size_t>, std::vector<Seconds>> least;  // of links, batch and form
+    // In turn, so that what else the machine does meets all alike; it only ever adds, so the least is the measure.
+    for (Index run = 0; run < runs; ++run)
+        for (const Index link : timed)
+            for (std::size_t s = 0; s < cuts.sizes.size(); ++s)
+                if (s == 0 || cuts.sizes[s] != cuts.sizes[s - 1])
+                    for (std::size_t f = 0; f < forms_.size(); ++f)
+                        time(forms_[f], link, s, parameters.data(), gradients.data(), least[{link, cuts.sizes[s], f}]);
+    // What is the same in several forms takes the same: layers that keep as much, and what an advance does.
+    for (auto& [key, known] : least) {
+        const auto& [link, size, form] = key;
+        for (std::size_t f = 0; f < form; ++f)
+            for (Index l = 0; l < network.depth(); ++l) {
+                Seconds &a = known[static_cast<std::size_t>(l)],
+                        &b = least.at({link, size, f})[static_cast<std::size_t>(l)];
+                if (forms_[form].network->layer(l).footprint(link, size) ==
+                    forms_[f].network->layer(l).footprint(link, size))
+                    a.take(b), b.take(a);
+                a.advance = b.advance = std::min(a.advance, b.advance);
             }
     }
+    for (std::size_t f = 0; f < forms_.size(); ++f)
+        for (const Index link : links)
+            for (const Index size : cuts.sizes) {
+                const auto above = std::lower_bound(timed.begin(), timed.end(), link),
+                           below = *above == link ? above : std::prev(above);
+                const double share =
+                    *above == *below ? 0.0 : static_cast<double>(*above - link) / static_cast<double>(*above - *below);
+                std::vector<Work> known;
+                for (std::size_t l = 0; l < static_cast<std::size_t>(network.depth()); ++l) {
+                    const Seconds &a = least.at({*above, size, f})[l], &b = least.at({*below, size, f})[l];
+                    const auto between = [&](double Seconds::*part) { return std::lerp(a.*part, b.*part, share); };
+                    const double record = between(&Seconds::record);
+                    known.push_back(
+                        {record, between(&Seconds::reverse), std::max(0.0, record - between(&Seconds::advance))});
+                }
+                prices_[fmt::format("{} {} {}", forms_[f].save, link, size)] = std::move(known);
+            }
 }
 
 TrainOptions planned(TrainOptions options, const Plan& plan, std::size_t memories) {

@@ -221,7 +221,15 @@ BOOST_AUTO_TEST_CASE(plans_follow_the_work_that_was_measured) {
     run.backward();
     std::vector<Work> work = chain.measured();
     BOOST_TEST_REQUIRE(work.size() == 9u);
-    for (const Work& w : work) BOOST_TEST((w.forward > 0.0 && w.reverse > 0.0));
+    for (const Work& w : work) BOOST_TEST((w.forward > 0.0 && w.reverse > 0.0 && w.spared == 0.0));  // no advance
+    // What an advance spares is off its price alone.
+    const DepthProgram kept = depth_program(network, 3, 2, DepthOptions{});
+    const LinkWork full = link_work(kept, std::vector<Work>(9, {3.0, 5.0})),
+                   less = link_work(kept, std::vector<Work>(9, {3.0, 5.0, 1.0}));
+    BOOST_TEST(full.record == 27.0);
+    BOOST_TEST(full.reverse == 45.0);
+    BOOST_TEST(less.advance == full.advance * 2.0 / 3.0);
+    BOOST_TEST((less.record == full.record && less.reverse == full.reverse));
     const auto runs_again = [&](Index layer) {
         for (Work& w : work) w = {1.0, 2.0};
         work[static_cast<std::size_t>(layer)].forward = 1000.0;

@@ -100,8 +100,9 @@ struct Footprint {
 
 /// Counted operations of one call over a segment, a multiplication and an addition being two. Plans weigh layers by them.
 struct Work {
-    double forward = 0.0;  ///< advance, or record
+    double forward = 0.0;  ///< record
     double reverse = 0.0;
+    double spared = 0.0;  ///< of forward, by an advance: nothing where it is counted
 };
 
 template <class Real>

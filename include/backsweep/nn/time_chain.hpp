@@ -13,6 +13,7 @@
 #include "backsweep/nn/memories.hpp"
 #include "backsweep/store/store.hpp"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -117,7 +118,8 @@ public:
         window_.output_gradient = output_gradient;
         window_.input_gradient = input_gradient;
     }
-    /// Whether calls of layers are timed from now on, and their mean seconds so far: for DepthOptions::work.
+    /// Whether calls of layers are timed from now on, and their mean seconds so far, of this thread's time on a processor:
+    /// for DepthOptions::work.
     void measure(bool on) {
         measures_ = on;
         timed_.assign(on ? static_cast<std::size_t>(network_->depth()) : 0, {});
@@ -226,11 +228,11 @@ private:
     std::set<std::int32_t> stored_;  // slots that are not empty
     /// Seconds and calls of a layer.
     struct Timed {
-        Work seconds{};
-        double forward = 0.0, reverse = 0.0;
+        double seconds = 0.0, calls = 0.0;
+        double mean() const { return calls > 0.0 ? seconds / calls : 0.0; }
     };
     bool measures_ = false;
-    std::vector<Timed> timed_;  // by layer
+    std::vector<std::array<Timed, 3>> timed_;  // by layer and what it did: advance, record, reverse
     bool verify_ = false;
     mutable std::vector<std::uint64_t> prints_;  // verify: of each link and layer, 0: not seen
     Buffer<Real> unread_;                // verify: an output that nothing reads

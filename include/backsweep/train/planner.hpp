@@ -16,11 +16,6 @@
 
 namespace backsweep {
 
-/// What one link of so many steps takes: operations or seconds.
-struct LinkCosts {
-    double advance = 0.0, record = 0.0, reverse = 0.0;
-};
-
 /// Searches all that the options leave open: chunk where it is 0; schedule where it is "auto"; the depth where
 /// `plan_depth`, the places of memories where `plan_memories` is set; and what layers keep inside, among the forms that
 /// are added. What the options say is kept. A plan's cost is that of all shards together over a window: counted
@@ -41,8 +36,9 @@ public:
     /// The same model with other things kept inside its layers (save_policy). Throws InvalidArgument if its parameters
     /// differ.
     void add(const Network<Real>& form, std::string save);
-    /// Times every layer on links of the source's first window from now on, `runs` times each, and plans by the
-    /// medians: such plans depend on the clock.
+    /// Times every layer on links of the source's first window, in `runs` rounds over all forms and lengths, and plans
+    /// by the least seconds of a processor from now on: such plans depend on the clock. Lengths between powers of two
+    /// are not timed but lie on the line between their neighbours.
     void measure(Index runs = 5);
 
     /// The cheapest plan within the options' budget, or another. Throws NoPlan: the least that works, what it holds,
@@ -66,6 +62,7 @@ private:
     };
     struct Way;
     struct Found;
+    struct Seconds;
 
     Workload workload_of(const Way& way) const;
     std::vector<Index> chunks() const;
@@ -73,6 +70,8 @@ private:
     std::vector<MemoryPlaces> places(const Form& form) const;
     void look(const Budget& budget, Found& found) const;
     void refine(const Budget& budget, Found& found) const;
+    void time(const Form& form, Index link, std::size_t shard, const Real* parameters, Real* gradients,
+              std::vector<Seconds>& least) const;
     const std::vector<Work>& prices(const Form& form, Index chunk, Index batch) const;
     const DepthProgram& program(const Way& way, Index batch) const;
     Plan finished(Plan plan, const Way& way) const;

@@ -210,6 +210,9 @@ const DepthProgram& Planner<Real>::program(const Way& way, Index batch) const {
 template <class Real>
 const std::vector<Work>& Planner<Real>::prices(const Form& form, Index chunk, Index batch) const {
     std::vector<Work>& known = prices_[fmt::format("{} {} {}", form.save, chunk, batch)];
+    if (known.empty() && runs_ > 0)
+        throw InvalidArgument("links of " + std::to_string(chunk) +
+                              " steps were not timed; name the chunk in the planner's own options");
     if (known.empty()) known = counted_work(*form.network, chunk, batch);
     return known;
 }
@@ -532,13 +535,24 @@ void Planner<Real>::time(const Form& form, Index link, std::size_t shard, const 
 template <class Real>
 void Planner<Real>::measure(Index runs) {
     if (runs < 1) throw InvalidArgument("layers are timed at least once, got runs = " + std::to_string(runs));
-    runs_ = runs;
+    runs_ = 0;
     const Network<Real>& network = *forms_.front().network;
     const Cuts cuts(source_->batch(), options_.micro_batches, options_.shards);
     const Index window = longest_window(*source_, options_);
     std::vector<Index> links;
     for (const Index chunk : chunks()) links.push_back(std::min(chunk, window));
-    const std::vector<Index> timed = knots(links);
+    std::vector<Index> timed = knots(links);
+    // No more is held than the limit allows, so long as two lengths are left: those beyond lie on the line through
+    // them.
+    const auto holds = [&](Index link) {
+        Way way{&forms_.front(), options_};
+        way.options.chunk = link;
+        way.options.depth = {};
+        const Workload w = workload_of(way);
+        return w.always.total() + w.tape;
+    };
+    while (timed.size() > 2 && options_.budget.ram != Budget::unlimited && holds(timed.back()) > options_.budget.ram)
+        timed.pop_back();
     Buffer<Real> parameters(network.parameters().size(), Kind::parameters),
         gradients(parameters.size(), Kind::gradients);
     network.start(options_.seed, parameters.span());
@@ -566,20 +580,23 @@ void Planner<Real>::measure(Index runs) {
     for (std::size_t f = 0; f < forms_.size(); ++f)
         for (const Index link : links)
             for (const Index size : cuts.sizes) {
-                const auto above = std::lower_bound(timed.begin(), timed.end(), link),
+                const auto above = std::min(std::lower_bound(timed.begin(), timed.end(), link), std::prev(timed.end())),
                            below = *above == link ? above : std::prev(above);
                 const double share =
                     *above == *below ? 0.0 : static_cast<double>(*above - link) / static_cast<double>(*above - *below);
                 std::vector<Work> known;
                 for (std::size_t l = 0; l < static_cast<std::size_t>(network.depth()); ++l) {
                     const Seconds &a = least.at({*above, size, f})[l], &b = least.at({*below, size, f})[l];
-                    const auto between = [&](double Seconds::*part) { return std::lerp(a.*part, b.*part, share); };
+                    const auto between = [&](double Seconds::*part) {
+                        return std::max(0.0, std::lerp(a.*part, b.*part, share));
+                    };
                     const double record = between(&Seconds::record);
                     known.push_back(
                         {record, between(&Seconds::reverse), std::max(0.0, record - between(&Seconds::advance))});
                 }
                 prices_[fmt::format("{} {} {}", forms_[f].save, link, size)] = std::move(known);
             }
+    runs_ = runs;
 }
 
 TrainOptions planned(TrainOptions options, const Plan& plan, std::size_t memories) {

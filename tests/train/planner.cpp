@@ -319,6 +319,33 @@ BOOST_AUTO_TEST_CASE(measured_plans_say_so_and_run) {
     o.budget.ram = free.predicted.total() / 2;
     const Plan plan = planner.best(o.budget);
     runs_as_foretold(on, o, plan);
+    TrainOptions five = o;
+    five.chunk = 5;
+    five.schedule = {.family = "store_all"};
+    five.plan_depth = five.plan_memories = false;
+    BOOST_CHECK_THROW(planner.price(five, "everything"), InvalidArgument);  // was not timed
+}
+
+// Timing holds no more than the plans may; links that would are priced on the line through the longest that do not.
+BOOST_AUTO_TEST_CASE(timing_keeps_the_limit) {
+    const Case<float> on(lstm(2), 3, 96);
+    TrainOptions o = options();
+    const auto peak_of = [&](Planner<float> planner) {
+        Ledger& all = Ledger::process();
+        const std::int64_t before = all.live_total();
+        all.reset_peaks();
+        planner.measure(1);
+        TrainOptions whole = o;
+        whole.chunk = 96;
+        whole.schedule = {.family = "store_all"};
+        whole.plan_depth = whole.plan_memories = false;
+        BOOST_TEST(planner.price(whole, "everything").cost > 0.0);
+        return all.peak_total() - before;
+    };
+    const std::int64_t free = peak_of(on.planner(o));
+    o.budget.ram = on.planner(o).smallest({}).predicted.total() * 2;
+    BOOST_TEST(free > o.budget.ram);
+    BOOST_TEST(peak_of(on.planner(o)) <= o.budget.ram);
 }
 
 BOOST_AUTO_TEST_CASE(a_slow_disk_gives_another_plan) {

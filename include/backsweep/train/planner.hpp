@@ -38,7 +38,8 @@ public:
     void add(const Network<Real>& form, std::string save);
     /// Times every layer on links of the source's first window, in `runs` rounds over all forms and lengths, and plans
     /// by the least seconds of a processor from now on: such plans depend on the clock. Lengths between powers of two
-    /// are not timed but lie on the line between their neighbours.
+    /// are not timed but lie on the line between their neighbours; nor are those that hold more than the limit in RAM
+    /// (two are timed in any case).
     void measure(Index runs = 5);
 
     /// The cheapest plan within the options' budget, or another. Throws NoPlan: the least that works, what it holds,

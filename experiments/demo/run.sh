@@ -21,8 +21,7 @@ echo "== The text: $(wc -c <"$corpus" | tr -d ' ') bytes of the project's own so
 echo
 echo "== Storing every step of a window of 2048 does not fit into the limit:"
 refused=0
-"$program" train "$config" --out "$folder/stored" --set schedule.family=store_all --set depth.family=store_all "$@" ||
-    refused=$?
+"$program" train "$config" --out "$folder/stored" --set schedule.family=store_all "$@" || refused=$?
 [ "$refused" -eq 2 ] || { echo "run.sh: this was expected to be refused (exit code 2), but it ended with $refused" >&2; exit 1; }
 echo
 echo "== What does, and what it costs (three updates of each, measured here and now):"

@@ -243,18 +243,20 @@ Plan Planner<Real>::finished(Plan plan, const Way& way) const {
     return plan;
 }
 
+/// By the schedule that is given, or any.
+template <class Real>
+Offer Planner<Real>::offered(const Way& way, const Budget& budget, double below) const {
+    const Workload w = workload_of(way);
+    if (options_.schedule.family == "auto") return offer(w, budget, below);
+    Offer one;
+    one.smallest = backsweep::price(w, options_.schedule);
+    if (fits(*one.smallest, budget)) one.best = one.smallest;
+    return one;
+}
+
 template <class Real>
 void Planner<Real>::look(const Budget& budget, Found& found) const {
-    const bool any = options_.schedule.family == "auto";
     std::string none;
-    const auto offered = [&](const Way& way) {
-        const Workload w = workload_of(way);
-        if (any) return offer(w, budget, found.below());
-        Offer one;
-        one.smallest = backsweep::price(w, options_.schedule);
-        if (fits(*one.smallest, budget)) one.best = one.smallest;
-        return one;
-    };
     for (const Form& form : forms_)
         for (const MemoryPlaces& places : this->places(form))
             for (const Index chunk : chunks())
@@ -264,7 +266,7 @@ void Planner<Real>::look(const Budget& budget, Found& found) const {
                     way.options.chunk = chunk;
                     way.options.depth = depth;
                     try {
-                        const Offer offer = offered(way);
+                        const Offer offer = offered(way, budget, found.below());
                         found.consider(offer, way, budget);
                         if (offer.best && offer.best->advances == 0 && depth.family == DepthOptions::Family::store_all)
                             break;
@@ -303,7 +305,7 @@ void Planner<Real>::refine(const Budget& budget, Found& found) const {
             way.options.depth.work = prices(*way.form, link, cuts.sizes.front());
         }
         try {
-            found.consider(offer(workload_of(way), budget, found.below()), way, budget);
+            found.consider(offered(way, budget, found.below()), way, budget);
         } catch (const NoPlan&) {}
     };
 

@@ -273,6 +273,21 @@ BOOST_AUTO_TEST_CASE(what_is_given_is_kept) {
             if (text.find(words) == std::string::npos) return false;
         return true;
     });
+    // Also where the depth is the planner's, and another schedule would do with less.
+    TrainOptions pinned = options();
+    pinned.schedule = {.family = "store_all"};
+    const Planner<float> stores = on.planner(pinned);
+    const std::int64_t fewest = stores.smallest({}).predicted.total(), most = stores.best().predicted.total();
+    for (int k = 0; k < 12; ++k) {
+        pinned.budget.ram = fewest * 8 / 10 + (most - fewest * 8 / 10) * k / 12;
+        try {
+            const Plan kept = stores.best(pinned.budget);
+            BOOST_TEST(kept.schedule.family == "store_all");
+            BOOST_TEST(fits(kept, pinned.budget));
+        } catch (const NoPlan&) {
+            BOOST_TEST(pinned.budget.ram < fewest);
+        }
+    }
     // Marks hold under every family that the planner looks at.
     TrainOptions marked = options();
     marked.depth.never = {"rnn, layer 1"};

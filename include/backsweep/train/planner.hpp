@@ -69,6 +69,7 @@ private:
     std::vector<Index> chunks() const;
     std::vector<DepthOptions> depths(const Form& form) const;
     std::vector<MemoryPlaces> places(const Form& form) const;
+    Offer offered(const Way& way, const Budget& budget, double below) const;
     void look(const Budget& budget, Found& found) const;
     void refine(const Budget& budget, Found& found) const;
     void time(const Form& form, Index link, std::size_t shard, const Real* parameters, Real* gradients,

@@ -61,7 +61,7 @@ bool row(const Forms& forms, const TrainOptions& options, const Plan& plan, cons
     return good;
 }
 
-bool of_model(const Model& model, const std::string& folder) {
+bool of_model(const Model& model, const std::string& folder, const std::vector<double>& shares) {
     const Forms forms(model.spec, model.steps, 1);
     TrainOptions options;
     options.shards = 1;
@@ -80,7 +80,7 @@ bool of_model(const Model& model, const std::string& folder) {
     bool met = true;
     std::unique_ptr<Planner<float>> planner;
     TrainOptions o = options;
-    for (const double share : {1.0, 0.5, 0.25, 0.15, 0.10, 0.05, 0.02}) {
+    for (const double share : shares) {
         o.budget.ram = limit(share);
         const bool disk = share < model.log_on_disk;
         if (!planner || disk != (o.budget.disk != 0)) {
@@ -116,12 +116,17 @@ bool of_model(const Model& model, const std::string& folder) {
 int main(int count, char** words) {
     ::mallopt(M_MMAP_THRESHOLD, 1 << 18);  // what is freed goes back
     const std::string only = count > 1 ? words[1] : "";
+    std::vector<double> shares{1.0, 0.5, 0.25, 0.15, 0.10, 0.05, 0.02};
+    if (count > 2) {
+        shares.clear();
+        for (int k = 2; k < count; ++k) shares.push_back(std::stod(words[k]) / 100.0);
+    }
     const std::string folder =
         (std::filesystem::temp_directory_path() / ("bench_budget." + std::to_string(::getpid()))).string();
     bool met = true;
     for (const Model& model : models())
         if (only.empty() || std::string(model.name).find(only) != std::string::npos)
-            met = of_model(model, folder) && met;
+            met = of_model(model, folder, shares) && met;
     std::filesystem::remove_all(folder);
     return met ? 0 : 1;
 }

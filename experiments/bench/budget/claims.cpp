@@ -129,13 +129,14 @@ void gruslys() {
     }
 }
 
-/// Time and depth at once against either alone.
-void axes() {
+/// Time and depth at once against either alone: of the table, the row `only`, or every one (0).
+void axes(std::size_t only) {
     struct Case {
         Index steps, layers;
         double share, claimed;
     };
-    for (const Case& c : {Case{64, 64, 0.05, 1.54}, Case{256, 64, 0.02, 1.69}, Case{64, 64, 0.02, 2.15}}) {
+    const std::vector<Case> cases{{64, 64, 0.05, 1.54}, {256, 64, 0.02, 1.69}, {64, 64, 0.02, 2.15}};
+    for (const Case& c : only == 0 ? std::span(cases) : std::span(cases).subspan(only - 1, 1)) {
         const Forms forms(recurrent_model({ends(), 128, gru_of(128, c.layers)}), c.steps, 16);
         TrainOptions o = plain();
         o.budget.ram = limit_of(forms.planner(o).best(), c.share);
@@ -274,8 +275,9 @@ void under_load() {
 int main(int count, char** words) {
     ::mallopt(M_MMAP_THRESHOLD, 1 << 18);  // what is freed goes back
     const std::string only = count > 1 ? words[1] : "";
-    const std::pair<const char*, void (*)()> all[]{
-        {"load", under_load}, {"gruslys", gruslys}, {"axes", axes}, {"grid", grid}};
+    const std::size_t row = count > 2 ? std::stoul(words[2]) : 0;
+    const std::pair<const char*, std::function<void()>> all[]{
+        {"load", under_load}, {"gruslys", gruslys}, {"axes", [row] { axes(row); }}, {"grid", grid}};
     for (const auto& [name, run] : all)
         if (only.empty() || only == name) run();
     return met ? 0 : 1;

@@ -47,6 +47,12 @@ public:
         return {2.0 * one.forward, 2.0 * one.reverse};
     }
 
+    Index prepared() const override { return aligned<Real>(forward_->prepared()) + backward_->prepared(); }
+    void prepare(const Real* parameters, Real* prepared) const override {
+        forward_->prepare(parameters, prepared);
+        backward_->prepare(parameters + parameters_, prepared + aligned<Real>(forward_->prepared()));
+    }
+
     void advance(const Forward<Real>& call) const override { run(call, &Layer<Real>::advance); }
     void record(const Forward<Real>& call) const override { run(call, &Layer<Real>::record); }
 
@@ -68,10 +74,11 @@ public:
         backward_->reverse({turned, call.parameters + parameters_, call.gradients + parameters_, call.tape + one.tape,
                             call.carry_in + one.carry * B, dy_backward, call.dx ? dx_turned : nullptr,
                             call.dcarry + one.carry * B, call.workspace + places.own, nullptr, nullptr, nullptr, nullptr,
-                            one.reads_x ? x_turned : nullptr, one.reads_y ? y_backward : nullptr});
+                            one.reads_x ? x_turned : nullptr, one.reads_y ? y_backward : nullptr,
+                            of_backward(call.prepared)});
         forward_->reverse({at, call.parameters, call.gradients, call.tape, call.carry_in, dy_forward, call.dx,
                            call.dcarry, call.workspace + places.own, nullptr, nullptr, nullptr, nullptr, call.x,
-                           one.reads_y ? y_forward : nullptr});
+                           one.reads_y ? y_forward : nullptr, call.prepared});
         if (!call.dx) return;
         const Index row = B * one.inputs;
         for (Index t = 0; t < T; ++t) {
@@ -107,6 +114,11 @@ private:
             std::copy_n(both + p * 2 * width, width, forward + p * width);
             std::copy_n(both + p * 2 * width + width, width, backward + turned_place(p, steps, batch) * width);
         }
+    }
+
+    /// The backward direction's part of what is prepared.
+    const Real* of_backward(const Real* prepared) const {
+        return prepared ? prepared + aligned<Real>(forward_->prepared()) : nullptr;
     }
 
     static Index turned_place(Index p, Index steps, Index batch) { return (steps - 1 - p / batch) * batch + p % batch; }
@@ -152,10 +164,10 @@ private:
         Real* const y_backward = call.workspace + places.y_backward;
         turn_round(T, B * one.inputs, call.x, x);
         (*forward_.*method)({at, call.parameters, call.x, y_forward, call.carry_in, call.carry_out, call.tape,
-                             call.workspace + places.own});
+                             call.workspace + places.own, nullptr, nullptr, call.prepared});
         (*backward_.*method)({turned, call.parameters + parameters_, x, y_backward, call.carry_in + one.carry * B,
                               call.carry_out + one.carry * B, call.tape ? call.tape + one.tape : nullptr,
-                              call.workspace + places.own});
+                              call.workspace + places.own, nullptr, nullptr, of_backward(call.prepared)});
         if (!call.y) return;
         const Index S = one.outputs;
         for (Index p = 0; p < T * B; ++p) {

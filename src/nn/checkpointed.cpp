@@ -30,6 +30,8 @@ public:
         return all;
     }
     std::vector<MemoryShape> memories() const override { return layers_.memories(); }
+    Index prepared() const override { return layers_.prepared(); }
+    void prepare(const Real* parameters, Real* prepared) const override { layers_.prepare(parameters, prepared); }
 
     void advance(const Forward<Real>& call) const override { layers_.run(call, false); }
     void record(const Forward<Real>& call) const override {
@@ -42,7 +44,7 @@ public:
         Real* const tape = call.workspace;
         Real* const workspace = tape + own(inner, at.batch);
         layers_.run({at, call.parameters, call.x, nullptr, call.carry_in, tape + aligned<Real>(inner.tape), tape,
-                     workspace, nullptr, call.memory},
+                     workspace, nullptr, call.memory, call.prepared},
                     true);
         Backward<Real> rest = call;
         rest.tape = tape;

@@ -33,6 +33,8 @@ public:
         return all;
     }
     std::vector<MemoryShape> memories() const override { return layers_.memories(); }
+    Index prepared() const override { return layers_.prepared(); }
+    void prepare(const Real* parameters, Real* prepared) const override { layers_.prepare(parameters, prepared); }
     Opened<Real> opened() const override { return {layers_.layers(), Join::concatenate}; }
 
     void advance(const Forward<Real>& call) const override { run(call, false); }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "backsweep/nn/network.hpp"
 
+#include "backsweep/base/buffer.hpp"
 #include "backsweep/base/error.hpp"
 #include "backsweep/base/random.hpp"
 #include "nn/catalogue.hpp"
@@ -167,6 +168,8 @@ void Network<Real>::count() {
         const Footprint sizes = layer(l).footprint(1, 1);
         memory_offsets_.push_back(static_cast<Index>(memories_.size()));
         for (const MemoryShape& memory : layer(l).memories()) memories_.push_back(memory);
+        prepared_offsets_.push_back(prepared_);
+        prepared_ += aligned<Real>(layer(l).prepared());
         carry_offsets_.push_back(carry_);
         carry_ += sizes.carry;
         if (sizes.carry > 0 || memory_offsets_.back() < static_cast<Index>(memories_.size())) carry_depth_ = l + 1;
@@ -189,6 +192,12 @@ void Network<Real>::start(std::uint64_t seed, std::span<Real> parameters) const 
     std::uint32_t number = 0;
     for (const ParameterView& view : layout_->views())
         fill(view, Random(seed, number++), parameters.data() + view.offset);
+}
+
+template <class Real>
+void Network<Real>::prepare(const Real* parameters, Real* prepared) const {
+    for (Index l = 0; l < depth(); ++l)
+        layer(l).prepare(parameters + parameter_offset(l), prepared + prepared_offset(l));
 }
 
 template class Network<float>;

@@ -21,6 +21,8 @@ public:
     explicit Sequence(std::vector<LayerPointer<Real>> layers) : layers_(std::move(layers)) {
         for (const auto& layer : layers_) {
             offsets_.push_back(parameters_);
+            prepared_offsets_.push_back(prepared_);
+            prepared_ += aligned<Real>(layer->prepared());
             firsts_.push_back(static_cast<Index>(memories_.size()));
             for (const MemoryShape& memory : layer->memories()) memories_.push_back(memory);
             for (const ParameterShape& shape : layer->parameters()) parameters_ += shape.size();
@@ -38,6 +40,12 @@ public:
         std::vector<const Layer<Real>*> all;
         for (const auto& layer : layers_) all.push_back(layer.get());
         return all;
+    }
+
+    Index prepared() const noexcept { return prepared_; }
+    void prepare(const Real* parameters, Real* prepared) const {
+        for (std::size_t l = 0; l < layers_.size(); ++l)
+            layers_[l]->prepare(parameters + offsets_[l], prepared + prepared_offsets_[l]);
     }
 
     /// reads_x as the first layer says; the last one's output is in the tape, where its reverse reads that.
@@ -92,7 +100,8 @@ public:
                                     record ? tape : nullptr,
                                     call.workspace + 2 * width,
                                     nullptr,
-                                    from(call.memory, l)};
+                                    from(call.memory, l),
+                                    prepared(call.prepared, l)};
             if (record)
                 layers_[l]->record(own);
             else
@@ -131,7 +140,7 @@ public:
             layers_[l]->reverse({segment, call.parameters + offsets_[l], call.gradients + offsets_[l], call.tape + tape,
                                  call.carry_in + carry * batch, dy, dx, call.dcarry + carry * batch,
                                  call.workspace + 2 * width, nullptr, nullptr, from(call.memory, l),
-                                 from(call.dmemory, l), x, y});
+                                 from(call.dmemory, l), x, y, prepared(call.prepared, l)});
             dy = dx;
             std::swap(here, other);
         }
@@ -157,6 +166,8 @@ private:
         return aligned<Real>(widest * positions);
     }
 
+    const Real* prepared(const Real* all, std::size_t l) const { return all ? all + prepared_offsets_[l] : nullptr; }
+
     /// The memories, or their adjoints, of layer l on.
     template <class T>
     T* from(T* memories, std::size_t l) const {
@@ -167,7 +178,8 @@ private:
     std::vector<Index> offsets_;  // of each layer's parameters
     std::vector<MemoryShape> memories_;
     std::vector<Index> firsts_;  // of each layer's memories
-    Index parameters_ = 0;
+    std::vector<Index> prepared_offsets_;
+    Index parameters_ = 0, prepared_ = 0;
 };
 
 }  // namespace backsweep

@@ -55,18 +55,29 @@ void hold_states(const Segment<Real>& at, Index t, Index width, const Real* befo
         if (at.filler(t, b)) std::copy_n(before + b * width, width, after + b * width);
 }
 
-/// before [step][batch][width] := the states that a cell saw. Its output y, the state behind every step but 0 at fillers,
-/// and the state carry_in before the segment say them all; `fresh` as in start_states.
+/// before [step][batch][width] := the states that a cell saw at some steps. Its output y, the state behind every step but
+/// 0 at fillers, and the state carry_in before the segment say them all; `fresh` as in start_states.
+template <class Real>
+void states_before(const Segment<Real>& at, Range steps, Index width, const Real* carry_in, const Real* fresh,
+                   const Real* y, Real* before) {
+    const Index state = at.batch * width;
+    std::copy_n(steps.first > 0 ? y + (steps.first - 1) * state : carry_in, state, before);
+    // A filler before them holds what was before it: the last step that was none, the carry, or a fresh state.
+    for (Index b = 0; steps.first > 0 && at.marks && b < at.batch; ++b) {
+        Index t = steps.first - 1;
+        while (t >= 0 && at.filler(t, b)) --t;
+        if (t < steps.first - 1) std::copy_n((t < 0 ? carry_in : y + t * state) + b * width, width, before + b * width);
+    }
+    std::copy_n(y + steps.first * state, (steps.size() - 1) * state, before + state);
+    for (Index t = steps.first; t < steps.last; ++t, before += state) {
+        start_states(at, t, width, fresh, before);
+        if (t + 1 < steps.last) hold_states(at, t, width, before, before + state);
+    }
+}
 template <class Real>
 void states_before(const Segment<Real>& at, Index width, const Real* carry_in, const Real* fresh, const Real* y,
                    Real* before) {
-    const Index state = at.batch * width;
-    std::copy_n(carry_in, state, before);
-    std::copy_n(y, (at.steps - 1) * state, before + state);
-    for (Index t = 0; t < at.steps; ++t, before += state) {
-        start_states(at, t, width, fresh, before);
-        if (t + 1 < at.steps) hold_states(at, t, width, before, before + state);
-    }
+    states_before(at, {0, at.steps}, width, carry_in, fresh, y, before);
 }
 
 /// Columns of the fillers at step t := 0. `columns` [batch][width] is that step's part of an array.

@@ -72,6 +72,7 @@ TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index
                 memory_log_bytes(network, batch, steps, chunk, carried, places),
             bytes(memories.between),
             bytes(memories.adjoint),
+            bytes(network.prepared()),
             program.replayed / std::max(program.once.forward, 1.0)};
 }
 
@@ -90,6 +91,7 @@ TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chun
       ledger_(&ledger),
       batch_(batch),
       chunk_(chunk),
+      prepared_(Kind::parameters, ledger),
       scratch_(Kind::workspace, ledger),
       carry_(Kind::workspace, ledger),
       workspace_(Kind::workspace, ledger),
@@ -179,6 +181,7 @@ template <class Real>
 void TimeChain<Real>::show(const Window<Real>& window) {
     check_window(*network_, window, batch_, start_ != nullptr);
     compile(swept_steps(window, batch_));
+    prepared_of_ = nullptr;
     window_ = window;
     steps_ = swept_steps(window, batch_);
     if (!window.factors.empty() && static_cast<Index>(window.factors.size()) < *length() - 1)
@@ -200,8 +203,10 @@ void TimeChain<Real>::show(const Window<Real>& window) {
 }
 
 template <class Real>
-void TimeChain<Real>::use(const Real* parameters) {
+void TimeChain<Real>::use(const Real* parameters, const Real* prepared) {
     parameters_ = parameters;
+    given_ = prepared;
+    prepared_of_ = nullptr;
     versions_.clear();
 }
 
@@ -211,6 +216,18 @@ void TimeChain<Real>::use(std::vector<const Real*> versions) {
         throw InvalidArgument("one parameter version per link is wanted: " + std::to_string(*length()) + ", got " +
                               std::to_string(versions.size()));
     versions_ = std::move(versions);
+    given_ = prepared_of_ = nullptr;
+}
+
+template <class Real>
+const Real* TimeChain<Real>::prepared(Index link) {
+    if (given_ || network_->prepared() == 0) return given_;
+    if (prepared_of_ != parameters(link)) {
+        prepared_of_ = parameters(link);
+        prepared_.resize(network_->prepared());
+        network_->prepare(prepared_of_, prepared_.data());
+    }
+    return prepared_.data();
 }
 
 template <class Real>
@@ -235,6 +252,7 @@ typename TimeChain<Real>::State TimeChain<Real>::initial() const {
                               " numbers for this model, but was given one of " + std::to_string(start_->carry.size()) +
                               "; take zero(), or the state that carry_over gives");
     prints_.clear();
+    prepared_of_ = nullptr;
     State x{Buffer<Real>(Kind::carry, *ledger_)};
     x.carry.resize(layout.state);
     memories_.start(start_ ? start_->carry.data() : nullptr, x.carry.data());
@@ -320,6 +338,7 @@ DepthFrame<Real> TimeChain<Real>::frame(Index link, const Real* carry_in, Real* 
     memories_.point(f.at, link * chunk_, f.at.steps, area);
     f.memory = memories_.rows();
     f.parameters = parameters(link);
+    f.prepared = prepared(link);
     f.carry_in = carry_in;
     f.carry_out = carry_.data();
     f.workspace = workspace_.data();

@@ -32,11 +32,14 @@ public:
 
     Footprint footprint(Index steps, Index batch) const override {
         Footprint all = layer_->footprint(steps, batch);
-        all.workspace += 2 * aligned<Real>(size_);
+        all.workspace += 2 * aligned<Real>(size_) + aligned<Real>(layer_->prepared());
         return all;
     }
 
     Work work(Index steps, Index batch) const override { return layer_->work(steps, batch); }
+    /// For calls that drop nothing; weights that are dropped are prepared by every call.
+    Index prepared() const override { return layer_->prepared(); }
+    void prepare(const Real* parameters, Real* prepared) const override { layer_->prepare(parameters, prepared); }
 
     void advance(const Forward<Real>& call) const override { run(call, &Layer<Real>::advance); }
     void record(const Forward<Real>& call) const override { run(call, &Layer<Real>::record); }
@@ -48,7 +51,8 @@ public:
         std::fill_n(gradients, size_, Real{0});
         inner.parameters = seen(call.at, call.parameters, call.workspace);
         inner.gradients = gradients;
-        inner.workspace = gradients + aligned<Real>(size_);
+        inner.prepared = prepared_of(inner.parameters, call.workspace);
+        inner.workspace = own(call.workspace);
         layer_->reverse(inner);
         drop(call.at, gradients);
         for (Index k = 0; k < size_; ++k) call.gradients[k] += gradients[k];
@@ -57,8 +61,11 @@ public:
 private:
     void run(const Forward<Real>& call, void (Layer<Real>::*method)(const Forward<Real>&) const) const {
         Forward<Real> inner = call;
-        if (call.at.training) inner.parameters = seen(call.at, call.parameters, call.workspace);
-        inner.workspace = call.workspace + 2 * aligned<Real>(size_);
+        if (call.at.training) {
+            inner.parameters = seen(call.at, call.parameters, call.workspace);
+            inner.prepared = prepared_of(inner.parameters, call.workspace);
+        }
+        inner.workspace = own(call.workspace);
         (*layer_.*method)(inner);
     }
 
@@ -67,6 +74,14 @@ private:
         drop(at, copy);
         return copy;
     }
+
+    /// Behind the parameters and gradients of the workspace.
+    const Real* prepared_of(const Real* parameters, Real* workspace) const {
+        Real* const to = workspace + 2 * aligned<Real>(size_);
+        layer_->prepare(parameters, to);
+        return to;
+    }
+    Real* own(Real* workspace) const { return workspace + 2 * aligned<Real>(size_) + aligned<Real>(layer_->prepared()); }
 
     void drop(const Segment<Real>& at, Real* parameters) const {
         Real* const w = parameters + dropped_.first;

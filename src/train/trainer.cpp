@@ -170,6 +170,7 @@ Trainer<Real>::Trainer(const Network<Real>& network, const Source<Real>& source,
       options_(planned(std::move(options), plan, network.memories().size())),
       plan_(std::move(plan)),
       parameters_(network.parameters().size(), Kind::parameters, ledger_),
+      prepared_(options_.form == TrainOptions::LookBack::once ? 0 : network.prepared(), Kind::parameters, ledger_),
       optimizer_(options_.optimizer, network.parameters(), ledger_) {
     check(network, source, options_);
     const Plan fresh = price(workload(network, source, options_), plan_.schedule);
@@ -237,7 +238,7 @@ void Trainer<Real>::sweep(Shard& shard, const WindowCut& cut, double scale) {
         if (options_.form == TrainOptions::LookBack::once)
             shard.chain.use(versions(batch.first, links));
         else
-            shard.chain.use(parameters_.data());
+            shard.chain.use(parameters_.data(), prepared_.size() > 0 ? prepared_.data() : nullptr);
         if (links != std::exchange(shard.links, links)) shard.run.follow(schedule_for(plan_, links));
         if (goes_on) {
             // The next window begins look_back steps before the end of this one, or where this one does.
@@ -297,6 +298,7 @@ UpdateReport Trainer<Real>::update() {
     const double window = static_cast<double>(source_->window());
     const double constant = window * static_cast<double>(source_->batch() * std::max<Index>(1, network_->spec().targets()));
     const bool unbiased = mean && options_.windows.law == WindowSpec::Law::artbp;
+    if (prepared_.size() > 0) network_->prepare(parameters_.data(), prepared_.data());
     over_shards([&](Shard& shard) { sweep(shard, cut, 1.0 / (unbiased ? constant : divisor)); });
 
     UpdateReport report;
@@ -526,10 +528,12 @@ Evaluation evaluate(const Network<Real>& network, std::span<const Real> paramete
         double divisor = 0.0;
     };
     const Cuts cuts(source.batch(), 1, shards);
+    Buffer<Real> prepared(network.prepared(), Kind::parameters);
+    if (prepared.size() > 0) network.prepare(parameters.data(), prepared.data());
     std::vector<std::unique_ptr<Part>> parts;
     for (const Index size : cuts.sizes) {
         parts.push_back(std::make_unique<Part>(network, size, chunk));
-        parts.back()->chain.use(parameters.data());
+        parts.back()->chain.use(parameters.data(), prepared.size() > 0 ? prepared.data() : nullptr);
         parts.back()->start = parts.back()->chain.zero();
     }
 

@@ -228,6 +228,7 @@ Workload workload(const Network<Real>& network, const Source<Real>& source, cons
         w.tape += sizes.tape;
         w.always[Kind::workspace] += sizes.workspace;
         w.always[Kind::log] += sizes.log;
+        if (o.form == TrainOptions::LookBack::once) w.always[Kind::parameters] += sizes.prepared;  // by every shard
         w.always[Kind::gradients] += parameters;
         w.disk += memory_file_bytes(network, size, w.steps, o.carry, o.memories);
         if (o.commit.on() && o.budget.disk != 0)
@@ -249,7 +250,9 @@ Workload workload(const Network<Real>& network, const Source<Real>& source, cons
                                  : o.scratch.bandwidth;
     w.write = w.read = static_cast<double>(w.disk_slot) / bandwidth * o.scratch.speed;
     w.disk_buffers = store_options(o, 0, w.state, 1).buffers;
-    w.always[Kind::parameters] = parameters * versions_kept(source, o);
+    w.always[Kind::parameters] += parameters * versions_kept(source, o);
+    if (o.form != TrainOptions::LookBack::once)
+        w.always[Kind::parameters] += network.prepared() * static_cast<std::int64_t>(sizeof(Real));
     w.always[Kind::moments] = parameters * o.optimizer.moments();
     w.always[Kind::data] = w.steps * source.batch() * source.step_bytes();
     return w;

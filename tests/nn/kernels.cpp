@@ -3,6 +3,7 @@
 #define BOOST_TEST_MODULE kernels
 #include "support/unit_test.hpp"
 
+#include "each_kind.hpp"
 #include "nn/cpu/kernels.hpp"
 #include "support/compare.hpp"
 
@@ -26,11 +27,14 @@ std::vector<float> floats() {
 }
 
 struct Errors {
-    double absolute = 0.0, relative = 0.0;
+    double absolute = 0.0, relative = 0.0, units = 0.0;  // units in the last place of the result
     void add(float got, double wanted) {
         double error = std::abs(static_cast<double>(got) - wanted);
         if (std::isnan(error)) error = std::numeric_limits<double>::infinity();
         absolute = std::fmax(absolute, error);
+        const auto size = static_cast<float>(std::abs(wanted));
+        if (size >= std::numeric_limits<float>::min())
+            units = std::fmax(units, error / static_cast<double>(std::nextafter(size, 2.0F * size) - size));
         if (std::abs(wanted) > 1e-36) relative = std::fmax(relative, error / std::abs(wanted));
     }
 };
@@ -38,36 +42,44 @@ struct Errors {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(sigmoid_and_tanh_keep_their_promise) {
-    const std::vector<float> x = floats();
-    std::vector<float> s = x, t = x;
-    cpu::sigmoid(static_cast<Index>(s.size()), s.data());
-    cpu::tanh(static_cast<Index>(t.size()), t.data());
-    Errors sigmoid, tanh;
-    for (std::size_t k = 0; k < x.size(); ++k) {
-        sigmoid.add(s[k], 1.0 / (1.0 + std::exp(-static_cast<double>(x[k]))));
-        tanh.add(t[k], std::tanh(static_cast<double>(x[k])));
-        if (!(s[k] >= 0.0F && s[k] <= 1.0F && std::abs(t[k]) <= 1.0F)) BOOST_TEST(false, "out of range at " << x[k]);
-    }
-    BOOST_TEST(sigmoid.absolute < 9e-8);
-    BOOST_TEST(tanh.absolute < 9e-8);
-    BOOST_TEST(tanh.relative < 2.1e-7);
-    BOOST_TEST_MESSAGE("errors: sigmoid " << sigmoid.absolute << ", tanh " << tanh.absolute << ", relative "
-                                          << tanh.relative);
+    with_each_kind([](bool) {
+        const std::vector<float> x = floats();
+        std::vector<float> s = x, t = x;
+        cpu::sigmoid(static_cast<Index>(s.size()), s.data());
+        cpu::tanh(static_cast<Index>(t.size()), t.data());
+        Errors sigmoid, tanh;
+        for (std::size_t k = 0; k < x.size(); ++k) {
+            sigmoid.add(s[k], 1.0 / (1.0 + std::exp(-static_cast<double>(x[k]))));
+            tanh.add(t[k], std::tanh(static_cast<double>(x[k])));
+            if (!(s[k] >= 0.0F && s[k] <= 1.0F && std::abs(t[k]) <= 1.0F))
+                BOOST_TEST(false, "out of range at " << x[k]);
+        }
+        BOOST_TEST(sigmoid.absolute < 9e-8);
+        BOOST_TEST(tanh.absolute < 9e-8);
+        BOOST_TEST(tanh.relative < 2.1e-7);
+        BOOST_TEST(sigmoid.units <= 2.0);
+        BOOST_TEST(tanh.units <= 2.0);
+        BOOST_TEST_MESSAGE("errors: sigmoid " << sigmoid.absolute << ", tanh " << tanh.absolute << ", relative "
+                                              << tanh.relative << ", units " << sigmoid.units << " and " << tanh.units);
+    });
 }
 
 BOOST_AUTO_TEST_CASE(they_saturate_and_let_nan_through) {
-    const float infinity = std::numeric_limits<float>::infinity();
-    const std::vector<float> x{infinity, -infinity, 800.0F, -800.0F, 3e38F, -3e38F, 0.0F, -0.0F};
-    const std::vector<float> sigmoid{1, 0, 1, 0, 1, 0, 0.5F, 0.5F}, tanh{1, -1, 1, -1, 1, -1, 0.0F, -0.0F};
-    std::vector<float> s = x, t = x;
-    cpu::sigmoid(8, s.data());
-    cpu::tanh(8, t.data());
-    BOOST_TEST(same_bits(s, sigmoid));
-    BOOST_TEST(same_bits(t, tanh));
-    std::vector<float> n(5, std::numeric_limits<float>::quiet_NaN()), m(5, -std::numeric_limits<float>::quiet_NaN());
-    cpu::sigmoid(5, n.data());
-    cpu::tanh(5, m.data());
-    for (std::size_t k = 0; k < 5; ++k) BOOST_TEST((std::isnan(n[k]) && std::isnan(m[k])));
+    with_each_kind([](bool) {
+        const float infinity = std::numeric_limits<float>::infinity();
+        const std::vector<float> x{infinity, -infinity, 800.0F, -800.0F, 3e38F, -3e38F, 0.0F, -0.0F};
+        const std::vector<float> sigmoid{1, 0, 1, 0, 1, 0, 0.5F, 0.5F}, tanh{1, -1, 1, -1, 1, -1, 0.0F, -0.0F};
+        std::vector<float> s = x, t = x;
+        cpu::sigmoid(8, s.data());
+        cpu::tanh(8, t.data());
+        BOOST_TEST(same_bits(s, sigmoid));
+        BOOST_TEST(same_bits(t, tanh));
+        std::vector<float> n(5, std::numeric_limits<float>::quiet_NaN()),
+            m(5, -std::numeric_limits<float>::quiet_NaN());
+        cpu::sigmoid(5, n.data());
+        cpu::tanh(5, m.data());
+        for (std::size_t k = 0; k < 5; ++k) BOOST_TEST((std::isnan(n[k]) && std::isnan(m[k])));
+    });
 }
 
 BOOST_AUTO_TEST_CASE(vector_loops_and_tails_have_the_same_bits) {
@@ -87,8 +99,60 @@ BOOST_AUTO_TEST_CASE(vector_loops_and_tails_have_the_same_bits) {
                 }
         }
     };
-    check(float{});
-    check(double{});
+    with_each_kind([&](bool) {
+        check(float{});
+        check(double{});
+    });
+}
+
+// A cell of many units and one of each unit alone.
+BOOST_AUTO_TEST_CASE(units_of_a_cell_have_the_bits_that_they_have_alone) {
+    const auto check = [](auto real) {
+        using Real = decltype(real);
+        constexpr Index most = 37;
+        std::vector<Real> x;
+        for (int k = 0; k < 16 * most; ++k) x.push_back(static_cast<Real>(std::sin(0.7 + 1.3 * k) * 4.0));
+        // blocks [block][unit] of a cell of `hidden` units from unit `first` on
+        const auto cut = [&](Index blocks, Index offset, Index first, Index hidden) {
+            std::vector<Real> part;
+            for (Index b = 0; b < blocks; ++b)
+                for (Index k = 0; k < hidden; ++k)
+                    part.push_back(x[static_cast<std::size_t>((offset + b) * most + first + k)]);
+            return part;
+        };
+        // every array that a cell assigns, [array][unit]
+        const auto all = [&](Index first, Index hidden) {
+            std::vector<std::vector<Real>> made;
+            const auto n = static_cast<std::size_t>(hidden);
+            std::vector<Real> z = cut(4, 0, first, hidden), c(n), h(n), dz(4 * n), h_again(n),
+                              dc = cut(1, 8, first, hidden);
+            const std::vector<Real> before = cut(1, 4, first, hidden), dy = cut(1, 5, first, hidden),
+                                    dh = cut(1, 6, first, hidden);
+            cpu::lstm_cell(hidden, z.data(), before.data(), c.data(), h.data());
+            cpu::lstm_cell_reverse(hidden, z.data(), before.data(), c.data(), dy.data(), dh.data(), dc.data(),
+                                   dz.data(), h_again.data());
+            BOOST_TEST(same_bits(h, h_again));
+            std::vector<Real> gates = cut(3, 0, first, hidden), state = before;
+            cpu::gru_cell(hidden, gates.data(), cut(3, 9, first, hidden).data(), state.data());
+            for (const std::vector<Real>* array : {&z, &c, &h, &dz, &dc, &gates, &state})
+                for (std::size_t from = 0; from < array->size(); from += n)
+                    made.emplace_back(array->begin() + static_cast<std::ptrdiff_t>(from),
+                                      array->begin() + static_cast<std::ptrdiff_t>(from + n));
+            return made;
+        };
+        for (const Index hidden : {1, 7, 8, 9, 16, 31, 37}) {
+            const auto together = all(0, hidden);
+            for (Index k = 0; k < hidden; ++k) {
+                const auto alone = all(k, 1);
+                for (std::size_t a = 0; a < alone.size(); ++a)
+                    BOOST_TEST(same_bits(alone[a], std::vector<Real>{together[a][static_cast<std::size_t>(k)]}));
+            }
+        }
+    };
+    with_each_kind([&](bool) {
+        check(float{});
+        check(double{});
+    });
 }
 
 BOOST_AUTO_TEST_CASE(softmax_sums_to_one_at_every_length) {
@@ -116,6 +180,8 @@ BOOST_AUTO_TEST_CASE(products_and_sums_are_rounded_apart) {
             BOOST_TEST(cpu::multiply_add<Real>(a, a, -square) == Real{0});
         }
     };
-    check(float{});
-    check(double{});
+    with_each_kind([&](bool) {
+        check(float{});
+        check(double{});
+    });
 }

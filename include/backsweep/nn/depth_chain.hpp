@@ -21,6 +21,7 @@ struct DepthFrame {
     const Network<Real>* network = nullptr;
     Segment<Real> at{};
     const Real* parameters = nullptr;  ///< flat
+    const Real* prepared = nullptr;    ///< Network::prepare of them; null: layers do without
     Real* gradients = nullptr;         ///< flat, added to
     const Real* carry_in = nullptr;
     Real* carry_out = nullptr;       ///< assigned by advance and record, layer by layer
@@ -39,7 +40,7 @@ struct DepthFrame {
         const Index offset = network->parameter_offset(l), carry = network->carry_offset(l, at.batch);
         network->layer(l).reverse({at, parameters + offset, gradients + offset, tape, carry_in + carry, dy, dx,
                                    dcarry + carry, workspace, tied(parameters, l), tied(gradients, l), first(memory, l),
-                                   first(dmemory, l), x, y});
+                                   first(dmemory, l), x, y, prepared_of(l)});
     }
 
 private:
@@ -54,8 +55,10 @@ private:
                 tape,
                 workspace,
                 tied(parameters, l),
-                first(memory, l)};
+                first(memory, l),
+                prepared_of(l)};
     }
+    const Real* prepared_of(Index l) const { return prepared ? prepared + network->prepared_offset(l) : nullptr; }
     /// The parameter, or its gradients, of an earlier layer that layer l reads too; null: none.
     template <class T>
     T* tied(T* flat, Index l) const {

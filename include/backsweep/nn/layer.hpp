@@ -120,6 +120,8 @@ struct Forward {
     /// For each of Layer::memories() [rows_before(rows) + steps][batch][features]: the rows before the segment, behind
     /// which the layer, in advance and record alike, assigns its inputs.
     Real* const* memory = nullptr;
+    /// What Layer::prepare made of the parameters; null: nothing, which is slower and has the same bits.
+    const Real* prepared = nullptr;
 };
 
 template <class Real>
@@ -141,6 +143,7 @@ struct Backward {
     Real* const* dmemory = nullptr;
     const Real* x = nullptr;  ///< the input; null unless Footprint::reads_x
     const Real* y = nullptr;  ///< the output; null unless Footprint::reads_y
+    const Real* prepared = nullptr;  ///< as in Forward
 };
 
 /// How a layer made of layers, one after the other, joins what they give, f(x), with what it reads.
@@ -185,6 +188,11 @@ public:
 
     /// Of a layer that is to be run as a whole, none. They live as long as the layer.
     virtual Opened<Real> opened() const { return {}; }
+
+    /// Elements, on 64-byte boundaries, of what `prepare` makes of the parameters once for all calls with them: weights
+    /// in the order in which products read them. 0: nothing.
+    virtual Index prepared() const { return 0; }
+    virtual void prepare(const Real* /*parameters*/, Real* /*prepared*/) const {}
 
     /// y, carry_out from x, carry_in. Writes no tape and no loss.
     /// Throws InvalidArgument, as `record` does, for a token or class out of range, naming step and sequence.

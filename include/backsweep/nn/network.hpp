@@ -43,6 +43,11 @@ public:
     Index parameter_offset(Index l) const { return parameter_offsets_[static_cast<std::size_t>(l)]; }
     /// First element of the parameter that layer l is tied to; -1: none.
     Index tied_offset(Index l) const { return tied_offsets_[static_cast<std::size_t>(l)]; }
+    /// Elements of what the layers prepare of their parameters (Layer::prepare), and where layer l's part begins.
+    Index prepared() const noexcept { return prepared_; }
+    Index prepared_offset(Index l) const { return prepared_offsets_[static_cast<std::size_t>(l)]; }
+    /// Assigns it from the flat parameters; on a 64-byte boundary.
+    void prepare(const Real* parameters, Real* prepared) const;
     /// Carry of all layers, elements per sequence. The state of B sequences is one block: layer after layer, each
     /// carry x B elements; an LSTM's is h [batch][hidden], then c [batch][hidden].
     Index carry() const noexcept { return carry_; }
@@ -79,8 +84,10 @@ private:
     std::vector<Index> tied_offsets_;
     std::vector<Index> carry_offsets_;
     std::vector<Index> memory_offsets_;
+    std::vector<Index> prepared_offsets_;
     std::vector<MemoryShape> memories_;
     Index remembered_ = 0;
+    Index prepared_ = 0;
     Index carry_ = 0;
     Index state_ = 0;
     Index adjoint_ = 0;

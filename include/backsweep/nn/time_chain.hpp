@@ -68,6 +68,7 @@ struct TimeChainSizes {
     std::int64_t log = 0;        ///< the loss log, and the memories' logs
     std::int64_t between = 0;    ///< a state between two windows, with the rows of all memories
     std::int64_t adjoint = 0;
+    std::int64_t prepared = 0;   ///< of the parameters, where the chain prepares them itself
     double replayed = 0.0;  ///< what the reverse of a link runs forward again, in forward runs of the link
 };
 /// `carried`: windows go on from a state, so that logs begin with the rows before the window.
@@ -125,8 +126,9 @@ public:
         timed_.assign(on ? static_cast<std::size_t>(network_->depth()) : 0, {});
     }
     std::vector<Work> measured() const;
-    /// Flat parameters, the same for every link.
-    void use(const Real* parameters);
+    /// Flat parameters, the same for every link of a sweep, and what Network::prepare made of them; null: the chain makes
+    /// that itself where a sweep begins, after this call, show() or initial(), in a buffer booked as parameters.
+    void use(const Real* parameters, const Real* prepared = nullptr);
     /// One flat parameter vector per link (textbook truncated BPTT: each step keeps the version of its first run).
     void use(std::vector<const Real*> versions);
     /// Flat gradients, added to by reverse.
@@ -203,6 +205,8 @@ private:
     void same_bits(const DepthFrame<Real>& frame, Index link, Index layer, const Real* y);
     void empty_store() noexcept;
     [[noreturn]] void not_finite(Index link, Tape& tape);
+    /// What is prepared of them; null: nothing.
+    const Real* prepared(Index link);
     const Real* parameters(Index link) const { return versions_.empty() ? parameters_ : versions_[static_cast<std::size_t>(link)]; }
 
     const Network<Real>* network_;
@@ -212,6 +216,9 @@ private:
     Index steps_ = 0;  // of the window up to the last that is no filler
     const Real* parameters_ = nullptr;
     std::vector<const Real*> versions_;
+    const Real* given_ = nullptr;  // prepared by the caller
+    Buffer<Real> prepared_;
+    mutable const Real* prepared_of_ = nullptr;  // the parameters that prepared_ is of; null: parameters may have changed
     Real* gradients_ = nullptr;
     const State* start_ = nullptr;
     std::optional<State> end_;

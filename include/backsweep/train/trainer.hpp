@@ -182,6 +182,7 @@ private:
     Plan plan_;
     Ledger ledger_;  // what the shards share
     Buffer<Real> parameters_;
+    Buffer<Real> prepared_;  // of them, for every shard; empty where links have versions
     std::deque<Buffer<Real>> older_;  // form `once`: the parameters of earlier updates, oldest first
     Optimizer<Real> optimizer_;
     Plateau plateau_;

@@ -1,4 +1,4 @@
-// Tiles of queries by keys; for each tile of queries all tiles of keys that one of them sees. Tile products by BLAS.
+// Tiles of queries by keys; for each tile of queries all tiles of keys that one of them sees.
 // SPDX-License-Identifier: MIT
 #include "nn/cpu/attend.hpp"
 
@@ -284,11 +284,11 @@ void add_to_keys(QueryTile at, const KeyTile<Real>& tile, Index first, Index wid
                  Rows<const Real> queries, Rows<Real> to, Real* spare) {
     if (first == tile.count) return;
     const bool packed = tile.packed();
+    const auto place = [&](Index c) { return to[tile.span.first + tile.place[static_cast<std::size_t>(c)]]; };
+    for (Index c = first; packed && c < tile.count; ++c) std::copy_n(place(c), width, spare + (c - first) * width);
     multiply('N', 'T', width, tile.count - first, at.count, queries.data, queries.stride, from + first, key_tile,
-             packed ? Real{0} : Real{1}, packed ? spare : to[tile.span.first + first], packed ? width : to.stride);
-    if (!packed) return;
-    for (Index c = first; c < tile.count; ++c, spare += width)
-        add(width, spare, to[tile.span.first + tile.place[static_cast<std::size_t>(c)]]);
+             Real{1}, packed ? spare : to[tile.span.first + first], packed ? width : to.stride);
+    for (Index c = first; packed && c < tile.count; ++c) std::copy_n(spare + (c - first) * width, width, place(c));
 }
 
 /// d_distance += dS by distance times r;  dr += its transpose times (q + w).

@@ -1,4 +1,4 @@
-// Attention with products by BLAS and heads in tiles [Dao22].
+// Attention with heads in tiles [Dao22].
 // SPDX-License-Identifier: MIT
 #include "nn/attention_layer.hpp"
 #include "nn/cpu/attend.hpp"
@@ -14,8 +14,10 @@ template <class Real>
 struct BlasMath {
     /// y = W x + b, position by position; W [out][in], b may be null.
     static void product(Index out, Index in, Index positions, const Real* W, const Real* b, const Real* x, Real* y) {
-        if (b) fill_columns(out, positions, b, y);
-        apply(out, in, positions, W, x, b ? Real{1} : Real{0}, y);
+        if (b)
+            apply(out, in, positions, W, x, b, y);
+        else
+            apply(out, in, positions, W, x, Real{0}, y);
     }
     /// x = W' y + beta x, beta 0 or 1.
     static void transposed(Index out, Index in, Index positions, const Real* W, const Real* y, Real beta, Real* x) {

@@ -32,9 +32,11 @@ public:
     // y = W x + b
     void advance(const Forward<Real>& call) const override {
         const Index positions = call.at.steps * call.at.batch;
-        if (bias_) fill_columns(outputs_, positions, bias(call.parameters), call.y);
-        apply(outputs_, inputs_, positions, weight(call.parameters, call.tied), call.x, bias_ ? Real{1} : Real{0},
-              call.y);
+        const Real* const W = weight(call.parameters, call.tied);
+        if (bias_)
+            apply(outputs_, inputs_, positions, W, call.x, bias(call.parameters), call.y);
+        else
+            apply(outputs_, inputs_, positions, W, call.x, Real{0}, call.y);
     }
 
     void record(const Forward<Real>& call) const override {

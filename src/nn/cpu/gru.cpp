@@ -40,6 +40,11 @@ public:
                 true, true};
     }
 
+    Index prepared() const override { return product_.prepared(); }
+    void prepare(const Real* parameters, Real* prepared) const override {
+        product_.prepare(parts(parameters).U, prepared);
+    }
+
     void advance(const Forward<Real>& call) const override { run<false>(call); }
     void record(const Forward<Real>& call) const override { gates_kept_ ? run<true>(call) : run<false>(call); }
 
@@ -84,7 +89,7 @@ public:
             if (norm_)
                 normalise_reverse(B, w.norm_hh, tape.normal_hh + t * 3 * state, tape.inverse_hh + t * 2 * B,
                                   dp + t * 3 * state, sums);
-            product_.add_reverse(B, w.U, dp + t * 3 * state, dh);
+            product_.reverse(B, w.U, call.prepared, dp + t * 3 * state, Real{1}, dh);
             start_states_reverse(call.at, t, H, d.h0, dh);
         }
         spend(positions, dp, sums, d.norm_hh, d.b_hh);
@@ -145,7 +150,7 @@ private:
         std::copy_n(call.carry_in, state, h);
         for (Index t = 0; t < T; ++t) {
             start_states(call.at, t, H, w.h0, h);
-            products<keep>(B, w, h, shift_hh, product, keep ? tape.normal_hh + t * 3 * state : nullptr,
+            products<keep>(B, w, call.prepared, h, shift_hh, product, keep ? tape.normal_hh + t * 3 * state : nullptr,
                            keep ? tape.inverse_hh + t * 2 * B : nullptr);
             for (Index b = 0; b < B; ++b) {
                 const Index p = t * B + b;
@@ -164,21 +169,19 @@ private:
                     const Tape<Real>& tape) const {
         const Index H = hidden_, positions = at.steps * at.batch;
         shift(w.b_ih, w.norm_ih, shift_ih);
-        if (!norm_) fill_columns(3 * H, positions, shift_ih, s);
-        apply(3 * H, inputs_, positions, w.W, x, norm_ ? Real{0} : Real{1}, s);
+        if (norm_)
+            apply(3 * H, inputs_, positions, w.W, x, Real{0}, s);
+        else
+            apply(3 * H, inputs_, positions, w.W, x, shift_ih, s);
         clear_fillers(at, 3 * H, s);
         if (norm_) normalise<keep>(positions, w.norm_ih, shift_ih, s, tape.normal_ih, tape.inverse_ih);
     }
 
     /// p of `columns` positions, likewise.
     template <bool keep>
-    void products(Index columns, const Parts<const Real>& w, const Real* h, const Real* shift_hh, Real* p, Real* normal,
-                  Real* inverse) const {
-        if (norm_)
-            std::fill_n(p, 3 * hidden_ * columns, Real{0});
-        else
-            fill_columns(3 * hidden_, columns, shift_hh, p);
-        product_.add(columns, w.U, h, p);
+    void products(Index columns, const Parts<const Real>& w, const Real* prepared, const Real* h, const Real* shift_hh,
+                  Real* p, Real* normal, Real* inverse) const {
+        product_.forward(columns, w.U, prepared, h, Real{0}, p, norm_ ? nullptr : shift_hh);
         if (norm_) normalise<keep>(columns, w.norm_hh, shift_hh, p, normal, inverse);
     }
 
@@ -188,11 +191,7 @@ private:
         const Index H = hidden_, positions = call.at.steps * call.at.batch;
         input_sums<true>(call.at, w, call.x, shifts, tape.gates, tape);
         shift(w.b_hh, w.norm_hh, shifts + 3 * H);
-        // Step by step, as forward: a product of another shape would round otherwise.
-        const Index B = call.at.batch, state = B * H;
-        for (Index t = 0; t < call.at.steps; ++t)
-            products<true>(B, w, before + t * state, shifts + 3 * H, p + t * 3 * state, tape.normal_hh + t * 3 * state,
-                           tape.inverse_hh + t * 2 * B);
+        products<true>(positions, w, call.prepared, before, shifts + 3 * H, p, tape.normal_hh, tape.inverse_hh);
         for (Index k = 0; k < 3 * H * positions; k += 3 * H) gru_gates(H, tape.gates + k, p + k);
     }
 

@@ -1,5 +1,6 @@
-// Pointwise loops of the CPU layers. Compiled with -O3 -fno-trapping-math and without contraction: g++ and clang make
-// vector loops of them at baseline x86-64, and a vector element and a scalar tail have the same bits.
+// Pointwise loops of the CPU layers, compiled for every kind of vectors with -O3 -fno-trapping-math and without
+// contraction: g++ and clang make vector loops of them, and a vector element and a scalar tail have the same bits. The
+// processor's own kind is taken when the program runs.
 // SPDX-License-Identifier: MIT
 #include "nn/cpu/kernels.hpp"
 
@@ -7,83 +8,178 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "nn/cpu/kernels.cpp"
+#include "nn/cpu/targets.hpp"
+
+#ifndef BACKSWEEP_KERNELS
+#define BACKSWEEP_KERNELS(of)                                                                                  \
+    of(sigmoid) of(tanh) of(softmax) of(largest) of(exponentials) of(sum_columns) of(add) of(add_product)      \
+        of(lstm_gates) of(lstm_cell) of(lstm_cell_reverse) of(normed_lstm_cell) of(normed_lstm_cell_reverse)   \
+            of(gru_gates) of(gru_cell) of(gru_cell_reverse) of(relu) of(rnn_tanh_reverse) of(rnn_relu_reverse) \
+                of(standardise) of(standardise_reverse) of(scale_shift) of(scale_shift_reverse) of(multiply_add)
 
 namespace backsweep::cpu {
+
+/// The loops of one kind of vectors.
+template <class Real>
+struct Kernels {
+#define BACKSWEEP_MEMBER(name) decltype(&cpu::name<Real>) name;
+    BACKSWEEP_KERNELS(BACKSWEEP_MEMBER)
+#undef BACKSWEEP_MEMBER
+};
+
+}  // namespace backsweep::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace backsweep::cpu {
+namespace HWY_NAMESPACE {
 namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
 
 using std::log, std::sqrt;  // Dual has its own
 
-/// exp(x) = power * (1 + rest) for x <= 0: power = 2^n with n = round(x / log 2), rest = exp(r) - 1 for the remainder r
-/// in
-/// [-log(2)/2, log(2)/2], as r + r^2 q(r). q is a minimax fit of degree 4; the fit errs by 3.7e-9 of exp(x).
-/// Below -87 (1.6e-38; smaller results would become denormal) power is 0. NaN gives rest = NaN.
+/// double and dual numbers are taken one by one, float by vectors; both are tags of what load gives.
+template <class Real>
+struct Single {};
+
+template <class Real>
+inline Real load(Single<Real>, const Real* from) noexcept {
+    return *from;
+}
+template <class Real>
+inline void store(Single<Real>, Real value, Real* to) noexcept {
+    *to = value;
+}
+template <class Real>
+inline Real all_of(Single<Real>, Real value) noexcept {
+    return value;
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load(D d, const float* from) noexcept {
+    return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE void store(D d, hn::Vec<D> value, float* to) noexcept {
+    hn::StoreU(value, d, to);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> all_of(D d, float value) noexcept {
+    return hn::Set(d, value);
+}
+
+/// f(tag, k) for all k < n; a vector has those from k on. The numbers of the tail have the bits that a vector's have.
+template <class Real, class F>
+HWY_INLINE void each(Index n, F f) noexcept {
+    Index k = 0;
+    if constexpr (std::is_same_v<Real, float>) {
+        const hn::ScalableTag<float> d;
+        constexpr auto lanes = static_cast<Index>(hn::MaxLanes(d));
+        for (; k + lanes <= n; k += lanes) f(d, k);
+        const hn::CappedTag<float, 1> one;
+        for (; k < n; ++k) f(one, k);
+    } else {
+        for (; k < n; ++k) f(Single<Real>{}, k);
+    }
+}
+
+/// exp(scale x) = power * (1 + rest) for x <= 0, scale 1 or 2: power = 2^n with n = round(scale x / log 2), rest =
+/// exp(scale r) - 1 for the remainder r, as t + t^2 q(t) with t = scale r in [-log(2)/2, log(2)/2]. q is a minimax fit
+/// of degree 4; the fit errs by 3.7e-9 of exp(t). Below scale x = -87.7 (where all would be denormal) power is 0. NaN
+/// gives rest = NaN.
+template <class V>
 struct Exponential {
-    float power, rest;
+    V power, rest;
 };
 
-inline Exponential exponential(float x) noexcept {
-    constexpr float least = -87.0F;
-    constexpr float rounder = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer, which stands in the low bits
-    constexpr float log2_high = 0.693359375F, log2_low = -2.12194440e-4F;  // n * log2_high is exact [CW80]
-    const float y = x < least ? least : x;
-    const float shifted = y * 1.44269504F + rounder;
-    const float n = shifted - rounder;
-    const float r = (y - n * log2_high) - n * log2_low;
-    float q = 1.38145383e-3F;
-    q = q * r + 8.36874545e-3F;
-    q = q * r + 4.1668389e-2F;
-    q = q * r + 0.166665211F;
-    q = q * r + 0.49999994F;
-    const std::uint32_t bits = (std::bit_cast<std::uint32_t>(shifted) + 127U) << 23;
-    return {std::bit_cast<float>(x < least ? 0U : bits), r + r * r * q};
+template <int scale, class D>
+HWY_INLINE Exponential<hn::Vec<D>> exponential(D d, hn::Vec<D> x) noexcept {
+    const hn::RebindToSigned<D> integers;
+    const auto c = [d](float value) HWY_ATTR { return hn::Set(d, value); };
+    constexpr auto by = static_cast<float>(scale);  // a power of two: moves no rounding
+    constexpr float log2_high = 0.693359375F / by, log2_low = -2.12194440e-4F / by;  // n * log2_high is exact [CW80]
+    // Adding it rounds to an integer, which stands in the low bits: 1.5 * 2^23.
+    const auto rounder = c(12582912.0F);
+    const auto y = hn::Max(c(-88.0F / by), x);  // the second operand where one is NaN
+    const auto shifted = hn::MulAdd(y, c(1.44269504F * by), rounder);
+    const auto n = shifted - rounder;
+    const auto r = hn::MulAdd(n, c(-log2_low), hn::MulAdd(n, c(-log2_high), y));
+    const auto square = r * r;
+    const auto low = hn::MulAdd(c(0.166665211F * by * by * by), r, c(0.49999994F * by * by));
+    const auto high = hn::MulAdd(c(8.36874545e-3F * by * by * by * by * by), r, c(4.1668389e-2F * by * by * by * by));
+    const auto q = hn::MulAdd(hn::MulAdd(c(1.38145383e-3F * by * by * by * by * by * by), square, high), square, low);
+    const auto bits = hn::ShiftLeft<23>(hn::BitCast(integers, shifted) + hn::Set(integers, 127));
+    return {hn::BitCast(d, bits), hn::MulAdd(q, square, scale == 1 ? r : r + r)};
 }
 
-/// exp(x) for x <= 0, relative error < 2e-7; exactly 0 below -87.
-inline float exp_not_positive(float x) noexcept {
-    const Exponential e = exponential(x);
-    return e.power + e.power * e.rest;
+/// exp(x) for x <= 0, relative error < 2e-7; exactly 0 below -87.7.
+template <class D>
+HWY_INLINE hn::Vec<D> exp_not_positive(D d, hn::Vec<D> x) noexcept {
+    const auto e = exponential<1>(d, x);
+    return hn::MulAdd(e.power, e.rest, e.power);
 }
-inline double exp_not_positive(double x) noexcept {
+inline double exp_not_positive(Single<double>, double x) noexcept {
     return std::exp(x);
 }
 
-inline float sigmoid_of(float x) noexcept {
-    const float e = exp_not_positive(-std::fabs(x));
-    return (x < 0.0F ? e : 1.0F) / (1.0F + e);
+/// - |x|.
+template <class D>
+HWY_INLINE hn::Vec<D> minus_abs(D d, hn::Vec<D> x) noexcept {
+    return hn::Or(x, hn::SignBit(d));
 }
-inline double sigmoid_of(double x) noexcept {
+
+/// With e = exp(-|x|): t = e / (1 + e) or 1 - t. t makes good for what 1 + e lost: t' = e / (1 + e + lost), and
+/// 1 - t is 1 / (1 + e).
+template <class D>
+HWY_INLINE hn::Vec<D> sigmoid_of(D d, hn::Vec<D> x) noexcept {
+    const auto one = hn::Set(d, 1.0F), e = exp_not_positive(d, minus_abs(d, x));
+    const auto sum = one + e, lost = e - (sum - one), t = e / sum, other = one - t;
+    return hn::IfNegativeThenElse(x, hn::NegMulAdd(t * lost, other, t), other);
+}
+inline double sigmoid_of(Single<double>, double x) noexcept {
     const double e = std::exp(-std::fabs(x));
     return (x < 0.0 ? e : 1.0) / (1.0 + e);
 }
 
-/// With e = exp(-2 |x|): tanh |x| = (1 - e) / (1 + e) where e > 1/2, for 1 - e = -((power - 1) + power rest) does not
-/// cancel there, else 1 - 2 e / (1 + e), which is good to the last place near 1, where the reverse forms 1 - tanh^2.
-inline float tanh_of(float x) noexcept {
-    const Exponential ex = exponential(-2.0F * std::fabs(x));
-    const float grown = ex.power * ex.rest;
-    const float e = ex.power + grown;
-    const bool near_zero = e > 0.5F;
-    const float quotient = (near_zero ? -((ex.power - 1.0F) + grown) : e + e) / (1.0F + e);
-    return std::copysign(near_zero ? quotient : 1.0F - quotient, x);
+/// Below 0.625 x + x^3 p(x^2), p a minimax fit of degree 4 that errs by 7.5e-9 of tanh x; else 1 - 2 e / (1 + e) with
+/// e = exp(-2 |x|), which is good to the last place near 1, where the reverse forms 1 - tanh^2.
+template <class D>
+HWY_INLINE hn::Vec<D> tanh_of(D d, hn::Vec<D> x) noexcept {
+    const auto c = [d](float value) HWY_ATTR { return hn::Set(d, value); };
+    const auto one = c(1.0F), y = minus_abs(d, x), square = x * x;
+    auto p = hn::MulAdd(c(-5.515155e-3F), square, c(2.046941e-2F));
+    p = hn::MulAdd(p, square, c(-5.368802e-2F));
+    p = hn::MulAdd(p, square, c(0.1333083F));
+    p = hn::MulAdd(p, square, c(-0.3333326F));
+    const auto near_zero = hn::MulAdd(square * x, p, x);
+    const auto ex = exponential<2>(d, y);
+    const auto e = hn::MulAdd(ex.power, ex.rest, ex.power);
+    const auto rest = one - (e + e) / (one + e);
+    // The sign last: of -0 too.
+    return hn::Or(hn::IfNegativeThenElse(y + c(0.625F), rest, near_zero), hn::And(hn::SignBit(d), x));
 }
-inline double tanh_of(double x) noexcept {
+inline double tanh_of(Single<double>, double x) noexcept {
     return std::tanh(x);
 }
 
 // Of dual numbers: the functions above, and their derivatives out of what they give.
 template <class Real>
-inline Dual<Real> exp_not_positive(Dual<Real> x) noexcept {
-    const Real e = exp_not_positive(x.value);
+inline Dual<Real> exp_not_positive(Single<Dual<Real>>, Dual<Real> x) noexcept {
+    const Real e = exp_not_positive(Single<Real>{}, x.value);
     return {e, e * x.tangent};
 }
 template <class Real>
-inline Dual<Real> sigmoid_of(Dual<Real> x) noexcept {
-    const Real s = sigmoid_of(x.value);
+inline Dual<Real> sigmoid_of(Single<Dual<Real>>, Dual<Real> x) noexcept {
+    const Real s = sigmoid_of(Single<Real>{}, x.value);
     return {s, s * (Real{1} - s) * x.tangent};
 }
 template <class Real>
-inline Dual<Real> tanh_of(Dual<Real> x) noexcept {
-    const Real t = tanh_of(x.value);
+inline Dual<Real> tanh_of(Single<Dual<Real>>, Dual<Real> x) noexcept {
+    const Real t = tanh_of(Single<Real>{}, x.value);
     return {t, (Real{1} - t * t) * x.tangent};
 }
 
@@ -110,16 +206,14 @@ Real dot(Index n, const Real* x, const Real* y) noexcept {
     return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
 }
 
-}  // namespace
-
 template <class Real>
 void sigmoid(Index n, Real* x) noexcept {
-    for (Index k = 0; k < n; ++k) x[k] = sigmoid_of(x[k]);
+    each<Real>(n, [x](auto d, Index k) HWY_ATTR { store(d, sigmoid_of(d, load(d, x + k)), x + k); });
 }
 
 template <class Real>
 void tanh(Index n, Real* x) noexcept {
-    for (Index k = 0; k < n; ++k) x[k] = tanh_of(x[k]);
+    each<Real>(n, [x](auto d, Index k) HWY_ATTR { store(d, tanh_of(d, load(d, x + k)), x + k); });
 }
 
 template <class Real>
@@ -135,24 +229,20 @@ Real largest(Index n, const Real* x) noexcept {
 
 template <class Real>
 Real exponentials(Index n, Real shift, Real* x) noexcept {
-    for (Index k = 0; k < n; ++k) x[k] = exp_not_positive(x[k] - shift);
+    each<Real>(n, [x, shift](auto d, Index k)
+                      HWY_ATTR { store(d, exp_not_positive(d, load(d, x + k) - all_of(d, shift)), x + k); });
     return sum_of(n, x);
 }
 
 template <class Real>
 Softmax<Real> softmax(Index n, const Real* __restrict x, Real* __restrict p) noexcept {
     const Real max = largest(n, x);
-    for (Index k = 0; k < n; ++k) p[k] = exp_not_positive(x[k] - max);
+    each<Real>(n, [x, p, max](auto d, Index k)
+                      HWY_ATTR { store(d, exp_not_positive(d, load(d, x + k) - all_of(d, max)), p + k); });
     const Real sum = sum_of(n, p);
     const Real inverse = Real{1} / sum;
     for (Index k = 0; k < n; ++k) p[k] *= inverse;
     return {max, log(sum)};
-}
-
-template <class Real>
-void fill_columns(Index rows, Index columns, const Real* __restrict column, Real* __restrict out) noexcept {
-    for (Index j = 0; j < columns; ++j, out += rows)
-        for (Index k = 0; k < rows; ++k) out[k] = column[k];
 }
 
 template <class Real>
@@ -183,36 +273,37 @@ void lstm_gates(Index hidden, Real* z) noexcept {
 template <class Real>
 void lstm_cell(Index hidden, Real* __restrict z, const Real* __restrict c_before, Real* __restrict c,
                Real* __restrict h) noexcept {
-    lstm_gates(hidden, z);
-    const Real* const i = z;
-    const Real* const f = z + hidden;
-    const Real* const g = z + 2 * hidden;
-    const Real* const o = z + 3 * hidden;
-    for (Index k = 0; k < hidden; ++k) {
-        c[k] = f[k] * c_before[k] + i[k] * g[k];
-        h[k] = o[k] * tanh_of(c[k]);
-    }
+    each<Real>(hidden, [=](auto d, Index k) HWY_ATTR {
+        Real *const f = z + hidden, *const g = f + hidden, *const o = g + hidden;
+        const auto i_k = sigmoid_of(d, load(d, z + k)), f_k = sigmoid_of(d, load(d, f + k)),
+                   g_k = tanh_of(d, load(d, g + k)), o_k = sigmoid_of(d, load(d, o + k)),
+                   c_k = f_k * load(d, c_before + k) + i_k * g_k;
+        store(d, i_k, z + k);
+        store(d, f_k, f + k);
+        store(d, g_k, g + k);
+        store(d, o_k, o + k);
+        store(d, c_k, c + k);
+        store(d, o_k * tanh_of(d, c_k), h + k);
+    });
 }
 
 template <class Real>
-void lstm_cell_reverse(Index hidden, const Real* __restrict gates, const Real* __restrict c_before,
-                       const Real* __restrict c, const Real* __restrict dy, const Real* __restrict dh,
-                       Real* __restrict dc, Real* __restrict dz, Real* __restrict h) noexcept {
-    const Real* const i = gates;
-    const Real* const f = gates + hidden;
-    const Real* const g = gates + 2 * hidden;
-    const Real* const o = gates + 3 * hidden;
-    for (Index k = 0; k < hidden; ++k) {
-        const Real tanh_c = tanh_of(c[k]);
-        h[k] = o[k] * tanh_c;
-        const Real dh_k = dy[k] + dh[k];
-        const Real dc_k = dc[k] + dh_k * o[k] * (Real{1} - tanh_c * tanh_c);
-        dz[k] = dc_k * g[k] * (i[k] * (Real{1} - i[k]));
-        dz[hidden + k] = dc_k * c_before[k] * (f[k] * (Real{1} - f[k]));
-        dz[2 * hidden + k] = dc_k * i[k] * (Real{1} - g[k] * g[k]);
-        dz[3 * hidden + k] = dh_k * tanh_c * (o[k] * (Real{1} - o[k]));
-        dc[k] = dc_k * f[k];
-    }
+void lstm_cell_reverse(Index hidden, const Real* gates, const Real* __restrict c_before, const Real* __restrict c,
+                       const Real* __restrict dy, const Real* __restrict dh, Real* __restrict dc, Real* dz,
+                       Real* __restrict h) noexcept {
+    each<Real>(hidden, [=](auto d, Index k) HWY_ATTR {
+        const auto one = all_of(d, Real{1});
+        const auto i = load(d, gates + k), f = load(d, gates + hidden + k), g = load(d, gates + 2 * hidden + k),
+                   o = load(d, gates + 3 * hidden + k), tanh_c = tanh_of(d, load(d, c + k));
+        store(d, o * tanh_c, h + k);
+        const auto dh_k = load(d, dy + k) + load(d, dh + k);
+        const auto dc_k = load(d, dc + k) + dh_k * o * (one - tanh_c * tanh_c);
+        store(d, dc_k * g * (i * (one - i)), dz + k);
+        store(d, dc_k * load(d, c_before + k) * (f * (one - f)), dz + hidden + k);
+        store(d, dc_k * i * (one - g * g), dz + 2 * hidden + k);
+        store(d, dh_k * tanh_c * (o * (one - o)), dz + 3 * hidden + k);
+        store(d, dc_k * f, dc + k);
+    });
 }
 
 template <class Real>
@@ -227,15 +318,17 @@ void normed_lstm_cell(Index hidden, Real epsilon, Real* __restrict z, const Real
     for (Index k = 0; k < hidden; ++k) c[k] = f[k] * c_before[k] + i[k] * g[k];
     std::copy_n(c, hidden, h);
     standardise(hidden, epsilon, h);
-    for (Index k = 0; k < hidden; ++k) h[k] = o[k] * tanh_of(gain[k] * h[k] + shift[k]);
+    each<Real>(hidden, [=](auto d, Index k) HWY_ATTR {
+        store(d, load(d, o + k) * tanh_of(d, load(d, gain + k) * load(d, h + k) + load(d, shift + k)), h + k);
+    });
 }
 
 template <class Real>
 void normed_lstm_cell_reverse(Index hidden, Real epsilon, const Real* __restrict gates, const Real* __restrict c_before,
                               const Real* __restrict c, const Real* __restrict gain, const Real* __restrict shift,
                               const Real* __restrict dy, const Real* __restrict dh, Real* __restrict dc,
-                              Real* __restrict dz, Real* __restrict h, Real* __restrict dgain,
-                              Real* __restrict dshift, Real* __restrict scratch) noexcept {
+                              Real* __restrict dz, Real* __restrict h, Real* __restrict dgain, Real* __restrict dshift,
+                              Real* __restrict scratch) noexcept {
     const Real* const i = gates;
     const Real* const f = gates + hidden;
     const Real* const g = gates + 2 * hidden;
@@ -244,8 +337,11 @@ void normed_lstm_cell_reverse(Index hidden, Real epsilon, const Real* __restrict
     Real* const dc_own = scratch + hidden;  // the adjoint of c that comes through h
     std::copy_n(c, hidden, normal);
     const Real inverse = standardise(hidden, epsilon, normal);
+    each<Real>(hidden, [=](auto d, Index k) HWY_ATTR {
+        store(d, tanh_of(d, load(d, gain + k) * load(d, normal + k) + load(d, shift + k)), h + k);
+    });
     for (Index k = 0; k < hidden; ++k) {
-        const Real tanh_c = tanh_of(gain[k] * normal[k] + shift[k]);
+        const Real tanh_c = h[k];
         h[k] = o[k] * tanh_c;
         const Real dh_k = dy[k] + dh[k];
         dz[3 * hidden + k] = dh_k * tanh_c * (o[k] * (Real{1} - o[k]));
@@ -267,10 +363,13 @@ void normed_lstm_cell_reverse(Index hidden, Real epsilon, const Real* __restrict
 // r, z = sigmoid(s + p), n = tanh(s + r p)
 template <class Real>
 void gru_gates(Index hidden, Real* __restrict gates, const Real* __restrict product) noexcept {
-    for (Index k = 0; k < 2 * hidden; ++k) gates[k] = sigmoid_of(gates[k] + product[k]);
-    const Real* const r = gates;
+    each<Real>(2 * hidden, [=](auto d, Index k) HWY_ATTR {
+        store(d, sigmoid_of(d, load(d, gates + k) + load(d, product + k)), gates + k);
+    });
     Real* const n = gates + 2 * hidden;
-    for (Index k = 0; k < hidden; ++k) n[k] = tanh_of(n[k] + r[k] * product[2 * hidden + k]);
+    each<Real>(hidden, [=](auto d, Index k) HWY_ATTR {
+        store(d, tanh_of(d, load(d, n + k) + load(d, gates + k) * load(d, product + 2 * hidden + k)), n + k);
+    });
 }
 
 // h = (1 - z) n + z h_before
@@ -364,36 +463,181 @@ Real multiply_add(Real a, Real b, Real c) noexcept {
     return a * b + c;
 }
 
-#define BACKSWEEP_INSTANTIATE(Real)                                                                                \
-    template void sigmoid(Index, Real*) noexcept;                                                                  \
-    template void tanh(Index, Real*) noexcept;                                                                     \
-    template Softmax<Real> softmax(Index, const Real*, Real*) noexcept;                                            \
-    template Real largest(Index, const Real*) noexcept;                                                            \
-    template Real exponentials(Index, Real, Real*) noexcept;                                                       \
-    template void fill_columns(Index, Index, const Real*, Real*) noexcept;                                         \
-    template void sum_columns(Index, Index, const Real*, Real*) noexcept;                                          \
-    template void add(Index, const Real*, Real*) noexcept;                                                         \
-    template void lstm_cell(Index, Real*, const Real*, Real*, Real*) noexcept;                                     \
-    template void add_product(Index, const Real*, const Real*, Real*) noexcept;                                    \
-    template void lstm_gates(Index, Real*) noexcept;                                                               \
-    template void normed_lstm_cell(Index, Real, Real*, const Real*, const Real*, const Real*, Real*,               \
-                                   Real*) noexcept;                                                                \
-    template void normed_lstm_cell_reverse(Index, Real, const Real*, const Real*, const Real*, const Real*,        \
-                                           const Real*, const Real*, const Real*, Real*, Real*, Real*, Real*,      \
-                                           Real*, Real*) noexcept;                                                 \
-    template void lstm_cell_reverse(Index, const Real*, const Real*, const Real*, const Real*, const Real*, Real*, \
-                                    Real*, Real*) noexcept;                                                        \
-    template void gru_gates(Index, Real*, const Real*) noexcept;                                                   \
-    template void gru_cell(Index, Real*, const Real*, Real*) noexcept;                                             \
-    template void gru_cell_reverse(Index, const Real*, const Real*, const Real*, const Real*, Real*, Real*,        \
-                                    Real*) noexcept;                                                               \
-    template void relu(Index, Real*) noexcept;                                                                     \
-    template void rnn_tanh_reverse(Index, const Real*, const Real*, Real*, Real*) noexcept;                        \
-    template void rnn_relu_reverse(Index, const Real*, const Real*, Real*, Real*) noexcept;                        \
-    template Real standardise(Index, Real, Real*) noexcept;                                                        \
-    template void standardise_reverse(Index, const Real*, Real, Real*) noexcept;                                   \
-    template void scale_shift(Index, const Real*, const Real*, Real*) noexcept;                                    \
-    template void scale_shift_reverse(Index, const Real*, const Real*, Real*, Real*, Real*) noexcept;              \
+template <class Real>
+Kernels<Real> all() noexcept {
+    return {
+#define BACKSWEEP_VALUE(name) HWY_NAMESPACE::name<Real>,
+        BACKSWEEP_KERNELS(BACKSWEEP_VALUE)
+#undef BACKSWEEP_VALUE
+    };
+}
+
+}  // namespace
+
+Kernels<float> of_float() {
+    return all<float>();
+}
+Kernels<double> of_double() {
+    return all<double>();
+}
+Kernels<Dual<double>> of_dual() {
+    return all<Dual<double>>();
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace backsweep::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace backsweep::cpu {
+namespace {
+
+HWY_EXPORT(of_float);
+HWY_EXPORT(of_double);
+
+template <class Real>
+Kernels<Real> kernels() noexcept {
+    if constexpr (std::is_same_v<Real, float>)
+        return HWY_DYNAMIC_DISPATCH(of_float)();
+    else if constexpr (std::is_same_v<Real, double>)
+        return HWY_DYNAMIC_DISPATCH(of_double)();
+    else
+        return HWY_STATIC_DISPATCH(of_dual)();
+}
+
+}  // namespace
+
+template <class Real>
+void sigmoid(Index n, Real* x) noexcept {
+    return kernels<Real>().sigmoid(n, x);
+}
+template <class Real>
+void tanh(Index n, Real* x) noexcept {
+    return kernels<Real>().tanh(n, x);
+}
+template <class Real>
+Softmax<Real> softmax(Index n, const Real* x, Real* p) noexcept {
+    return kernels<Real>().softmax(n, x, p);
+}
+template <class Real>
+Real largest(Index n, const Real* x) noexcept {
+    return kernels<Real>().largest(n, x);
+}
+template <class Real>
+Real exponentials(Index n, Real shift, Real* x) noexcept {
+    return kernels<Real>().exponentials(n, shift, x);
+}
+template <class Real>
+void sum_columns(Index rows, Index columns, const Real* in, Real* sum) noexcept {
+    return kernels<Real>().sum_columns(rows, columns, in, sum);
+}
+template <class Real>
+void add(Index n, const Real* x, Real* y) noexcept {
+    return kernels<Real>().add(n, x, y);
+}
+template <class Real>
+void add_product(Index n, const Real* a, const Real* b, Real* y) noexcept {
+    return kernels<Real>().add_product(n, a, b, y);
+}
+template <class Real>
+void lstm_gates(Index hidden, Real* z) noexcept {
+    return kernels<Real>().lstm_gates(hidden, z);
+}
+template <class Real>
+void lstm_cell(Index hidden, Real* z, const Real* c_before, Real* c, Real* h) noexcept {
+    return kernels<Real>().lstm_cell(hidden, z, c_before, c, h);
+}
+template <class Real>
+void lstm_cell_reverse(Index hidden, const Real* gates, const Real* c_before, const Real* c, const Real* dy,
+                       const Real* dh, Real* dc, Real* dz, Real* h) noexcept {
+    return kernels<Real>().lstm_cell_reverse(hidden, gates, c_before, c, dy, dh, dc, dz, h);
+}
+template <class Real>
+void normed_lstm_cell(Index hidden, Real epsilon, Real* z, const Real* c_before, const Real* gain, const Real* shift,
+                      Real* c, Real* h) noexcept {
+    return kernels<Real>().normed_lstm_cell(hidden, epsilon, z, c_before, gain, shift, c, h);
+}
+template <class Real>
+void normed_lstm_cell_reverse(Index hidden, Real epsilon, const Real* gates, const Real* c_before, const Real* c,
+                              const Real* gain, const Real* shift, const Real* dy, const Real* dh, Real* dc, Real* dz,
+                              Real* h, Real* dgain, Real* dshift, Real* scratch) noexcept {
+    return kernels<Real>().normed_lstm_cell_reverse(hidden, epsilon, gates, c_before, c, gain, shift, dy, dh, dc, dz, h,
+                                                    dgain, dshift, scratch);
+}
+template <class Real>
+void gru_gates(Index hidden, Real* gates, const Real* product) noexcept {
+    return kernels<Real>().gru_gates(hidden, gates, product);
+}
+template <class Real>
+void gru_cell(Index hidden, Real* gates, const Real* product, Real* h) noexcept {
+    return kernels<Real>().gru_cell(hidden, gates, product, h);
+}
+template <class Real>
+void gru_cell_reverse(Index hidden, const Real* gates, const Real* product, const Real* h_before, const Real* dy,
+                      Real* dh, Real* dsums, Real* dproduct) noexcept {
+    return kernels<Real>().gru_cell_reverse(hidden, gates, product, h_before, dy, dh, dsums, dproduct);
+}
+template <class Real>
+void relu(Index n, Real* x) noexcept {
+    return kernels<Real>().relu(n, x);
+}
+template <class Real>
+void rnn_tanh_reverse(Index n, const Real* h, const Real* dy, Real* dh, Real* dsum) noexcept {
+    return kernels<Real>().rnn_tanh_reverse(n, h, dy, dh, dsum);
+}
+template <class Real>
+void rnn_relu_reverse(Index n, const Real* h, const Real* dy, Real* dh, Real* dsum) noexcept {
+    return kernels<Real>().rnn_relu_reverse(n, h, dy, dh, dsum);
+}
+template <class Real>
+Real standardise(Index n, Real epsilon, Real* x) noexcept {
+    return kernels<Real>().standardise(n, epsilon, x);
+}
+template <class Real>
+void standardise_reverse(Index n, const Real* x, Real inverse, Real* dx) noexcept {
+    return kernels<Real>().standardise_reverse(n, x, inverse, dx);
+}
+template <class Real>
+void scale_shift(Index n, const Real* scale, const Real* shift, Real* x) noexcept {
+    return kernels<Real>().scale_shift(n, scale, shift, x);
+}
+template <class Real>
+void scale_shift_reverse(Index n, const Real* scale, const Real* x, Real* d, Real* dscale, Real* dshift) noexcept {
+    return kernels<Real>().scale_shift_reverse(n, scale, x, d, dscale, dshift);
+}
+template <class Real>
+Real multiply_add(Real a, Real b, Real c) noexcept {
+    return kernels<Real>().multiply_add(a, b, c);
+}
+
+#define BACKSWEEP_INSTANTIATE(Real)                                                                                   \
+    template void sigmoid(Index, Real*) noexcept;                                                                     \
+    template void tanh(Index, Real*) noexcept;                                                                        \
+    template Softmax<Real> softmax(Index, const Real*, Real*) noexcept;                                               \
+    template Real largest(Index, const Real*) noexcept;                                                               \
+    template Real exponentials(Index, Real, Real*) noexcept;                                                          \
+    template void sum_columns(Index, Index, const Real*, Real*) noexcept;                                             \
+    template void add(Index, const Real*, Real*) noexcept;                                                            \
+    template void lstm_cell(Index, Real*, const Real*, Real*, Real*) noexcept;                                        \
+    template void add_product(Index, const Real*, const Real*, Real*) noexcept;                                       \
+    template void lstm_gates(Index, Real*) noexcept;                                                                  \
+    template void normed_lstm_cell(Index, Real, Real*, const Real*, const Real*, const Real*, Real*, Real*) noexcept; \
+    template void normed_lstm_cell_reverse(Index, Real, const Real*, const Real*, const Real*, const Real*,           \
+                                           const Real*, const Real*, const Real*, Real*, Real*, Real*, Real*, Real*,  \
+                                           Real*) noexcept;                                                           \
+    template void lstm_cell_reverse(Index, const Real*, const Real*, const Real*, const Real*, const Real*, Real*,    \
+                                    Real*, Real*) noexcept;                                                           \
+    template void gru_gates(Index, Real*, const Real*) noexcept;                                                      \
+    template void gru_cell(Index, Real*, const Real*, Real*) noexcept;                                                \
+    template void gru_cell_reverse(Index, const Real*, const Real*, const Real*, const Real*, Real*, Real*,           \
+                                   Real*) noexcept;                                                                   \
+    template void relu(Index, Real*) noexcept;                                                                        \
+    template void rnn_tanh_reverse(Index, const Real*, const Real*, Real*, Real*) noexcept;                           \
+    template void rnn_relu_reverse(Index, const Real*, const Real*, Real*, Real*) noexcept;                           \
+    template Real standardise(Index, Real, Real*) noexcept;                                                           \
+    template void standardise_reverse(Index, const Real*, Real, Real*) noexcept;                                      \
+    template void scale_shift(Index, const Real*, const Real*, Real*) noexcept;                                       \
+    template void scale_shift_reverse(Index, const Real*, const Real*, Real*, Real*, Real*) noexcept;                 \
     template Real multiply_add(Real, Real, Real) noexcept;
 BACKSWEEP_INSTANTIATE(float)
 BACKSWEEP_INSTANTIATE(double)
@@ -401,3 +645,4 @@ BACKSWEEP_INSTANTIATE(Dual<double>)
 #undef BACKSWEEP_INSTANTIATE
 
 }  // namespace backsweep::cpu
+#endif

@@ -1,5 +1,6 @@
-// Loops over contiguous numbers of which the CPU layers consist, besides BLAS. No two arguments of a call alias.
-// float: own exponential, branch-free so that compilers vectorise it; double: the standard library's functions.
+// Loops over contiguous numbers of which the CPU layers consist, besides products. No two arguments of a call alias.
+// float: own exponential in vectors, its results and those made of it within 2 units in the last place; double: the
+// standard library's functions.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -8,7 +9,8 @@
 
 namespace backsweep::cpu {
 
-/// x := sigmoid(x). float: absolute error < 9e-8, relative error < 1.8e-7; 0 below -87; NaN stays NaN.
+/// x := sigmoid(x). float: absolute error < 9e-8, relative error < 1.8e-7; 0 below -87.7, where it would be denormal; NaN
+/// stays NaN.
 template <class Real>
 void sigmoid(Index n, Real* x) noexcept;
 
@@ -30,13 +32,9 @@ Softmax<Real> softmax(Index n, const Real* x, Real* p) noexcept;
 template <class Real>
 Real largest(Index n, const Real* x) noexcept;
 
-/// x := exp(x - shift), x <= shift but for rounding; returns the sum. float: relative error < 2e-7, 0 below -87.
+/// x := exp(x - shift), x <= shift but for rounding; returns the sum. float: relative error < 2e-7, 0 below -87.7.
 template <class Real>
 Real exponentials(Index n, Real shift, Real* x) noexcept;
-
-/// Every column := `column`; out is [columns][rows].
-template <class Real>
-void fill_columns(Index rows, Index columns, const Real* column, Real* out) noexcept;
 
 /// sum := sum of the columns of in, [columns][rows].
 template <class Real>
@@ -59,7 +57,7 @@ template <class Real>
 void lstm_cell(Index hidden, Real* z, const Real* c_before, Real* c, Real* h) noexcept;
 
 /// Its reverse. dh: the adjoint of h but for dy, which is added here; dc: in: adjoint of c, out: of c_before.
-/// Assigns dz (4 hidden, adjoint of the sums) and h again, with the bits it had.
+/// Assigns dz (4 hidden, adjoint of the sums; may be where the gates are) and h again, with the bits it had.
 template <class Real>
 void lstm_cell_reverse(Index hidden, const Real* gates, const Real* c_before, const Real* c, const Real* dy,
                        const Real* dh, Real* dc, Real* dz, Real* h) noexcept;

@@ -1,4 +1,4 @@
-// Makers of the CPU layers: products by BLAS through Armadillo's views, pointwise loops by kernels.hpp.
+// Makers of the CPU layers: products by multiply.hpp, pointwise loops by kernels.hpp.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -1,8 +1,10 @@
-// One layer of an LSTM [HS97]: one product with the inputs of the whole segment, then one with h per step; with
+// One layer of an LSTM [HS97]: one product with the inputs of a block of steps, then one with h per step; with
 // projection [Sak14] h = R m of m = o tanh(c), else h = m.
-// Tape, 5 hidden a position: the gates i f g o, c; or c alone, and reverse makes the gates again, of the whole segment by
-// one product with x and one with h. h is y; m is o tanh(c) again, same bits.
+// Tape, 5 hidden a position: the gates i f g o, c; or c alone, and reverse makes the gates again, by one product with x and
+// one with h for a block of steps. h is y; m is o tanh(c) again, same bits.
 // SPDX-License-Identifier: MIT
+#include "backsweep/base/buffer.hpp"
+#include "nn/cpu/input_product.hpp"
 #include "nn/cpu/kernels.hpp"
 #include "nn/cpu/layers.hpp"
 #include "nn/cpu/multiply.hpp"
@@ -28,16 +30,21 @@ public:
           gates_kept_(part.spec.saves("gates")),
           product_(part.spec, 4 * hidden_) {}
 
-    // Workspace of advance: sum of biases, two c, gates, m; of reverse: adjoints of gates, sum for biases, h before the
-    // steps, an adjoint of h, m of one position, with projection of all, adjoints of m at one step and of h; gates of one
-    // step, where those of all are made in the place of their adjoints.
+    // Workspace: W packed; of advance: sum of biases, zeros, two c, m, gates of a block; of reverse: sum of biases or for
+    // them, zeros, adjoints of a block's gates, h before its steps, an adjoint of h, m of one position, with projection of
+    // the block, adjoints of m at one step and of its h; W packed for the gates, where those are made again.
     Footprint footprint(Index steps, Index batch) const override {
-        const Index H = hidden_, S = state_, positions = steps * batch;
-        const Index forward = 4 * H * (positions + 1) + 2 * H * batch + (projected_ ? H * batch : 0);
-        const Index backward = 4 * H * (positions + 1) + S * (positions + batch) +
-                               (projected_ ? H * (positions + batch) + S * positions : H) +
-                               (gates_kept_ ? 0 : 4 * H * batch);
-        return {inputs_, S, S + H, positions * (gates_kept_ ? 5 : 1) * H, std::max(forward, backward), true, true};
+        const Index H = hidden_, S = state_, block_of = block_steps(hidden_, steps, batch), block = block_of * batch;
+        const Index room = aligned<Real>(InputProduct<Real>::room(4 * H, inputs_, steps, block_of));
+        const Index forward = 5 * H + 2 * H * batch + (projected_ ? H * batch : 0) + 4 * H * block;
+        const Index backward = 5 * H + 4 * H * block + S * (block + batch) +
+                               (projected_ ? H * (block + batch) + S * block : H);
+        return {inputs_, S, S + H, steps * batch * (gates_kept_ ? 5 : 1) * H, std::max(room + forward, (gates_kept_ ? 1 : 2) * room + backward), true, true};
+    }
+
+    Index prepared() const override { return product_.prepared(); }
+    void prepare(const Real* parameters, Real* prepared) const override {
+        product_.prepare(weights(parameters).U, prepared);
     }
 
     void advance(const Forward<Real>& call) const override { run(call, nullptr, nullptr); }
@@ -50,73 +57,31 @@ public:
 
     // dz = the adjoints of the gates' sums;  dW += dz x', dU += dz h_before', db += sum of dz, dx = W' dz
     // dm = R' dh, dR += dh m'
+    // Block by block from the last: dz is used while it is near.
     void reverse(const Backward<Real>& call) const override {
-        const Segment<Real>& at = call.at;
-        const Index T = at.steps, B = at.batch, I = inputs_, H = hidden_, S = state_, positions = T * B;
-        const bool marks = marked(at);
+        const Index T = call.at.steps, B = call.at.batch, H = hidden_, S = state_, block = block_steps(H, T, B);
         const Weights<const Real> w = weights(call.parameters);
         const Weights<Real> d = weights(call.gradients);
-        const Real* const c = call.tape + (gates_kept_ ? positions * 4 * H : 0);
-        Real* const dz = call.workspace;
-        Real* const row = dz + positions * 4 * H;  // zeros until the end, then the sum for biases
-        Real* const h = row + 4 * H;
-        Real* const dh_before = h + S * positions;  // where dh is held at fillers
-        Real* const m = dh_before + S * B;          // [T][B][H], without projection [H], not read
-        Real* const dm = m + positions * H;
-        Real* const dh_all = dm + B * H;
-        Real* const one_step = projected_ ? dh_all + positions * S : m + H;
-        Real* const dh = call.dcarry;
-        Real* const dc = dh + B * S;
-        states_before(at, S, call.carry_in, w.h0, call.y, h);
-        if (!gates_kept_) {
-            input_sums(w, positions, call.x, row, dz);
-            // Step by step, as forward: a product of another shape would round otherwise.
-            for (Index t = 0; t < T; ++t) product_.add(B, w.U, h + t * B * S, dz + t * B * 4 * H);
-            for (Index p = 0; p < positions; ++p) lstm_gates(H, dz + p * 4 * H);
+        const Real* const c = call.tape + (gates_kept_ ? T * B * 4 * H : 0);
+        const Index room = aligned<Real>(InputProduct<Real>::room(4 * H, inputs_, T, block));
+        const InputProduct<Real> backward(true, 4 * H, inputs_, w.W, T, block, call.workspace);
+        Scratch scratch;
+        scratch.row = call.workspace + (gates_kept_ ? 1 : 2) * room;
+        scratch.zeros = scratch.row + 4 * H;
+        scratch.dz = scratch.zeros + H;
+        scratch.h = scratch.dz + 4 * H * block * B;
+        scratch.dh_before = scratch.h + S * block * B;
+        scratch.m = scratch.dh_before + S * B;
+        scratch.dm = scratch.m + H * block * B;
+        scratch.dh_all = scratch.dm + H * B;
+        std::fill_n(scratch.zeros, H, Real{0});
+        const InputProduct<Real> forward =
+            gates_kept_ ? backward : InputProduct<Real>(false, 4 * H, inputs_, w.W, T, block, call.workspace + room);
+        for (Index last = T; last > 0;) {
+            const Index first = (last - 1) / block * block;
+            reverse_block(call, {first, last}, w, d, forward, backward, c, scratch);
+            last = first;
         }
-        std::fill_n(row, H, Real{0});
-        const Real* const fresh_c = learned_ ? w.c0 : row;
-
-        for (Index t = T; t-- > 0;) {
-            const Real* const c_before = t > 0 ? c + (t - 1) * B * H : call.carry_in + B * S;
-            const Real* const gates = gates_kept_ ? call.tape + t * B * 4 * H : one_step;
-            const Real* dy = call.dy + t * B * S;
-            if (!gates_kept_) std::copy_n(dz + t * B * 4 * H, B * 4 * H, one_step);
-            if (projected_) {
-                Real* const total = dh_all + t * B * S;
-                std::copy_n(dy, B * S, total);
-                add(B * S, dh, total);
-                clear_fillers(at, t, S, total);
-                apply_transposed(S, H, B, w.R, total, Real{0}, dm);
-                dy = dm;
-            }
-            for (Index b = 0; b < B; ++b) {
-                const Index p = t * B + b;
-                if (at.filler(t, b)) {
-                    std::fill_n(dz + p * 4 * H, 4 * H, Real{0});
-                    if (projected_) std::fill_n(m + p * H, H, Real{0});
-                    continue;
-                }
-                lstm_cell_reverse(H, gates + b * 4 * H, at.starts(t, b) ? fresh_c : c_before + b * H, c + p * H,
-                                  dy + b * H, projected_ ? row : dh + b * H, dc + b * H, dz + p * 4 * H,
-                                  m + (projected_ ? p * H : 0));
-            }
-            product_.reverse(B, w.U, dz + t * B * 4 * H, marks ? dh_before : dh);
-            if (!marks) continue;
-            update_states(at, t, S, dh_before, dh);
-            start_states_reverse(at, t, S, d.h0, dh);
-            start_states_reverse(at, t, H, d.c0, dc);
-        }
-
-        if (projected_) add_outer(S, H, positions, dh_all, m, d.R);
-        product_.gradient(positions, h, dz, d.U);
-        add_outer(4 * H, I, positions, dz, call.x, d.W);
-        if (bias_) {
-            sum_columns(4 * H, positions, dz, row);
-            add(4 * H, row, d.b_ih);
-            add(4 * H, row, d.b_hh);
-        }
-        if (call.dx) apply_transposed(4 * H, I, positions, w.W, dz, Real{0}, call.dx);
     }
 
 private:
@@ -134,42 +99,115 @@ private:
         return {W, U, b, b + 4 * hidden_, R, learned_ ? h0 : nullptr, learned_ ? h0 + state_ : nullptr};
     }
 
-    /// z [position][4 hidden] := W x and the biases, whose sum goes to `row`.
-    void input_sums(const Weights<const Real>& w, Index positions, const Real* x, Real* row, Real* z) const {
-        std::fill_n(row, 4 * hidden_, Real{0});
-        if (bias_) {
-            add(4 * hidden_, w.b_ih, row);
-            add(4 * hidden_, w.b_hh, row);
+    /// Places in the workspace of reverse. m, dm and dh_all are of layers with projection; else m is of one position.
+    struct Scratch {
+        Real *row, *zeros, *dz, *h, *dh_before, *m, *dm, *dh_all;
+    };
+
+    void reverse_block(const Backward<Real>& call, Range steps, const Weights<const Real>& w, const Weights<Real>& d,
+                       const InputProduct<Real>& forward, const InputProduct<Real>& backward, const Real* c,
+                       const Scratch& s) const {
+        const Segment<Real>& at = call.at;
+        const Index B = at.batch, I = inputs_, H = hidden_, S = state_, from = steps.first * B,
+                    positions = steps.size() * B;
+        const bool marks = marked(at);
+        const Real* const fresh_c = learned_ ? w.c0 : s.zeros;
+        const Real* const x = call.x + from * I;
+        Real* const dh = call.dcarry;
+        Real* const dc = dh + B * S;
+        states_before(at, steps, S, call.carry_in, w.h0, call.y, s.h);
+        if (!gates_kept_) {
+            sum_biases(w, s.row);
+            forward.forward(positions, x, s.row, s.dz);
+            product_.forward(positions, w.U, call.prepared, s.h, Real{1}, s.dz);
+            for (Index p = 0; p < positions; ++p) lstm_gates(H, s.dz + p * 4 * H);
         }
-        fill_columns(4 * hidden_, positions, row, z);
-        apply(4 * hidden_, inputs_, positions, w.W, x, Real{1}, z);
+        for (Index t = steps.last; t-- > steps.first;) {
+            const Real* const c_before = t > 0 ? c + (t - 1) * B * H : call.carry_in + B * S;
+            Real* const dz = s.dz + (t * B - from) * 4 * H;
+            const Real* const gates = gates_kept_ ? call.tape + t * B * 4 * H : dz;
+            const Real* dy = call.dy + t * B * S;
+            if (projected_) {
+                Real* const total = s.dh_all + (t * B - from) * S;
+                std::copy_n(dy, B * S, total);
+                add(B * S, dh, total);
+                clear_fillers(at, t, S, total);
+                apply_transposed(S, H, B, w.R, total, Real{0}, s.dm);
+                dy = s.dm;
+            }
+            if (t > 0) fetch(B, gates - (gates_kept_ ? B * 4 * H : 0), c_before - (t > 1 ? B * H : 0));
+            for (Index b = 0; b < B; ++b) {
+                const Index p = t * B + b;
+                Real* const m = s.m + (projected_ ? (p - from) * H : 0);
+                if (at.filler(t, b)) {
+                    std::fill_n(dz + b * 4 * H, 4 * H, Real{0});
+                    if (projected_) std::fill_n(m, H, Real{0});
+                    continue;
+                }
+                lstm_cell_reverse(H, gates + b * 4 * H, at.starts(t, b) ? fresh_c : c_before + b * H, c + p * H,
+                                  dy + b * H, projected_ ? s.zeros : dh + b * H, dc + b * H, dz + b * 4 * H, m);
+            }
+            product_.reverse(B, w.U, call.prepared, dz, Real{0}, marks ? s.dh_before : dh);
+            if (!marks) continue;
+            update_states(at, t, S, s.dh_before, dh);
+            start_states_reverse(at, t, S, d.h0, dh);
+            start_states_reverse(at, t, H, d.c0, dc);
+        }
+
+        if (projected_) add_outer(S, H, positions, s.dh_all, s.m, d.R);
+        product_.gradients(positions, s.h, s.dz, d.U, I, x, d.W);
+        if (bias_) {
+            sum_columns(4 * H, positions, s.dz, s.row);
+            add(4 * H, s.row, d.b_ih);
+            add(4 * H, s.row, d.b_hh);
+        }
+        if (call.dx) backward.reverse(positions, s.dz, call.dx + from * I);
     }
 
-    /// Gates and c are made where the tape keeps them; null: in the workspace, where c alternates between two places.
+    /// What the step before reads of the tape comes nearer meanwhile.
+    void fetch(Index batch, const Real* gates, const Real* c) const {
+        constexpr Index line = 64 / static_cast<Index>(sizeof(Real));
+        for (Index k = 0; gates_kept_ && k < batch * 4 * hidden_; k += line) __builtin_prefetch(gates + k);
+        for (Index k = 0; k < batch * hidden_; k += line) __builtin_prefetch(c + k);
+    }
+
+    void sum_biases(const Weights<const Real>& w, Real* row) const {
+        std::fill_n(row, 4 * hidden_, Real{0});
+        if (!bias_) return;
+        add(4 * hidden_, w.b_ih, row);
+        add(4 * hidden_, w.b_hh, row);
+    }
+
+    /// Gates and c are made where the tape keeps them; null: in the workspace, gates block by block, c in two places by
+    /// turns.
     void run(const Forward<Real>& call, Real* kept_gates, Real* kept_c) const {
         const Segment<Real>& at = call.at;
-        const Index T = at.steps, B = at.batch, H = hidden_, S = state_;
+        const Index T = at.steps, B = at.batch, I = inputs_, H = hidden_, S = state_, block = block_steps(H, T, B);
         const bool marks = marked(at);
         const Weights<const Real> w = weights(call.parameters);
-        Real* const row = call.workspace;  // the sum of biases, then zeros
-        Real* const m = row + 4 * H;
+        const InputProduct<Real> inputs(false, 4 * H, I, w.W, T, block, call.workspace);
+        Real* const row = call.workspace + aligned<Real>(InputProduct<Real>::room(4 * H, I, T, block));
+        Real* const zeros = row + 4 * H;
+        Real* const cells = kept_c ? kept_c : zeros + H;
+        Real* const m = zeros + H + 2 * B * H;
         Real* const spare = m + (projected_ ? B * H : 0);
-        Real* const gates = kept_gates ? kept_gates : spare + 2 * B * H;
-        Real* const cells = kept_c ? kept_c : spare;
-        input_sums(w, T * B, call.x, row, gates);
-        std::fill_n(row, H, Real{0});
-        const Real* const fresh_c = learned_ ? w.c0 : row;
+        sum_biases(w, row);
+        std::fill_n(zeros, H, Real{0});
+        const Real* const fresh_c = learned_ ? w.c0 : zeros;
 
         const Real* h = call.carry_in;
         const Real* c = call.carry_in + B * S;
         if (marks) h = std::copy_n(h, B * S, call.carry_out) - B * S;  // where it is passed on in place
         for (Index t = 0; t < T; ++t) {
-            Real* const z = gates + t * B * 4 * H;
+            if (t % block == 0)
+                inputs.forward(std::min(block, T - t) * B, call.x + t * B * I, row,
+                               kept_gates ? kept_gates + t * B * 4 * H : spare);
+            Real* const z = kept_gates ? kept_gates + t * B * 4 * H : spare + t % block * B * 4 * H;
             Real* const c_next = cells + (kept_c ? t : t % 2) * B * H;
             Real* const y = call.y + t * B * S;
             Real* const m_next = projected_ ? m : y;
             if (marks) start_states(at, t, S, w.h0, call.carry_out);
-            product_.add(B, w.U, h, z);
+            product_.forward(B, w.U, call.prepared, h, Real{1}, z);
             for (Index b = 0; b < B; ++b) {
                 if (at.filler(t, b)) {
                     std::fill_n(z + b * 4 * H, 4 * H, Real{0});

@@ -1,36 +1,21 @@
-// Products of matrices and of their parts by BLAS: of real numbers, and of dual ones out of real products.
+// Products of matrices and of their parts: of real numbers, and of dual ones out of real products.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "backsweep/nn/arma.hpp"
 #include "backsweep/nn/dual.hpp"
+#include "nn/cpu/product.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace backsweep::cpu {
 
 /// C := op(A) op(B) + beta C of column-major parts of larger matrices: `ld` are the distances of their columns; op is
-/// 'N' or 'T'. With beta 0, C is not read.
+/// 'N' or 'T', beta 0 or 1. With beta 0, C is not read.
 template <class Real>
 void multiply(char op_a, char op_b, Index rows, Index cols, Index inner, const Real* A, Index ld_a, const Real* B,
               Index ld_b, Real beta, Real* C, Index ld_c) {
-    const auto size = [](Index n) { return static_cast<arma::blas_int>(n); };
-    const arma::blas_int m = size(rows), n = size(cols), k = size(inner), a = size(ld_a), b = size(ld_b),
-                         c = size(ld_c), contiguous = 1;
-    const Real one = 1;
-    // A product with a vector is bound by the memory of the matrix, which gemm would copy first.
-    if (cols == 1) {
-        const bool plain = op_a == 'N';
-        arma::blas::gemv<Real>(&op_a, plain ? &m : &k, plain ? &k : &m, &one, A, &a, B, op_b == 'N' ? &contiguous : &b,
-                               &beta, C, &contiguous);
-    } else if (rows == 1) {
-        const bool plain = op_b == 'N';
-        const char other = plain ? 'T' : 'N';
-        arma::blas::gemv<Real>(&other, plain ? &k : &n, plain ? &n : &k, &one, B, &b, A, op_a == 'T' ? &contiguous : &a,
-                               &beta, C, &c);
-    } else {
-        arma::blas::gemm<Real>(&op_a, &op_b, &m, &n, &k, &one, A, &a, B, &b, &beta, C, &c);
-    }
+    product(op_a, op_b, rows, cols, inner, A, ld_a, B, ld_b, beta, C, ld_c);
 }
 
 /// The same of dual numbers, part by part. A stays where it lies: as a real matrix it has twice the rows, values and
@@ -87,6 +72,17 @@ void multiply(char op_a, char op_b, Index rows, Index cols, Index inner, const D
 template <class Real>
 void apply(Index out, Index in, Index positions, const Real* W, const Real* x, Real beta, Real* y) {
     multiply('T', 'N', out, positions, in, W, in, x, in, beta, y, out);
+}
+
+/// y := W x + the numbers of `column` [out] at every position.
+template <class Real>
+void apply(Index out, Index in, Index positions, const Real* W, const Real* x, const Real* column, Real* y) {
+    if constexpr (std::is_floating_point_v<Real>) {
+        product('T', 'N', out, positions, in, W, in, x, in, Real{0}, y, out, column);
+    } else {
+        for (Index p = 0; p < positions; ++p) std::copy_n(column, out, y + p * out);
+        apply(out, in, positions, W, x, Real{1}, y);
+    }
 }
 
 /// x := W' y + beta x.

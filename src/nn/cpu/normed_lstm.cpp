@@ -7,6 +7,7 @@
 #include "nn/cpu/kernels.hpp"
 #include "nn/cpu/layers.hpp"
 #include "nn/cpu/multiply.hpp"
+#include "nn/cpu/recurrent_product.hpp"
 #include "nn/state_marks.hpp"
 
 #include <algorithm>
@@ -23,7 +24,8 @@ public:
           hidden_(part.spec.hidden),
           bias_(part.spec.bias),
           learned_(part.spec.learned_state),
-          gates_kept_(part.spec.saves("gates")) {}
+          gates_kept_(part.spec.saves("gates")),
+          product_(part.spec, 4 * hidden_) {}
 
     // Workspace of advance: shifts, gates of one position, zeros, LN(U h) of one step, two c, LN(W x); of reverse:
     // shifts, their adjoints, gates of one position, zeros, two scratch rows, h of one position, adjoints of both products,
@@ -35,6 +37,11 @@ public:
                 std::max(H * (9 + 6 * batch + 4 * positions),
                          H * (16 + 9 * positions + batch) + (gates_kept_ ? 0 : 8 * H + 2 * positions)),
                 true, true};
+    }
+
+    Index prepared() const override { return product_.prepared(); }
+    void prepare(const Real* parameters, Real* prepared) const override {
+        product_.prepare(weights(parameters).U, prepared);
     }
 
     void advance(const Forward<Real>& call) const override { run(call, nullptr, {}); }
@@ -71,7 +78,7 @@ public:
         if (!gates_kept_) {
             apply(4 * H, I, positions, w.W, call.x, Real{0}, da);
             // Step by step, as forward: a product of another shape would round otherwise.
-            for (Index t = 0; t < T; ++t) apply(4 * H, H, B, w.U, h + t * B * H, Real{0}, dr + t * B * 4 * H);
+            product_.forward(positions, w.U, call.prepared, h, Real{0}, dr);
             for (Index p = 0; p < positions; ++p) {
                 inverses[p] = standardise(4 * H, epsilon, da + p * 4 * H);
                 inverses[positions + p] = standardise(4 * H, epsilon, dr + p * 4 * H);
@@ -115,14 +122,14 @@ public:
                 for (Index k = 0; k < 4 * H; ++k) da_p[k] *= w.gain_ih[k];
                 standardise_reverse(4 * H, from_x, kept.inverse_x[p], da_p);
             }
-            apply_transposed(4 * H, H, B, w.U, dr + t * B * 4 * H, Real{0}, marks ? dh_before : dh);
+            product_.reverse(B, w.U, call.prepared, dr + t * B * 4 * H, Real{0}, marks ? dh_before : dh);
             if (!marks) continue;
             update_states(at, t, H, dh_before, dh);
             start_states_reverse(at, t, H, d.h0, dh);
             start_states_reverse(at, t, H, d.c0, dc);
         }
 
-        add_outer(4 * H, H, positions, dr, h, d.U);
+        product_.gradient(positions, h, dr, d.U);
         add_outer(4 * H, I, positions, da, call.x, d.W);
         for (Real* const to : {d.shift_ih, d.shift_hh}) add(4 * H, dshift, to);
         if (bias_)
@@ -213,7 +220,7 @@ private:
             Real* const c_next = kept_c ? kept_c + t * B * H : two_cells + t % 2 * B * H;
             Real* const y = call.y + t * B * H;
             if (marks) start_states(at, t, H, w.h0, call.carry_out);
-            apply(4 * H, H, B, w.U, h, Real{0}, from_h);
+            product_.forward(B, w.U, call.prepared, h, Real{0}, from_h);
             for (Index b = 0; b < B; ++b) {
                 const Index p = t * B + b;
                 Real* const x_p = from_x + p * 4 * H;
@@ -248,6 +255,7 @@ private:
 
     Index inputs_, hidden_;
     bool bias_, learned_, gates_kept_;
+    RecurrentProduct<Real> product_;
 };
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include "nn/cpu/multiply.hpp"
 
+#include <algorithm>
+#include <type_traits>
+
 namespace backsweep::cpu {
 
 template <class Real>
@@ -21,37 +24,61 @@ void RecurrentProduct<Real>::for_each_block(F f) const {
 }
 
 template <class Real>
-void RecurrentProduct<Real>::add(Index batch, const Real* U, const Real* h, Real* z) const {
-    if (heads_ == 1) {
-        apply(gates_, state_, batch, U, h, Real{1}, z);
-        return;
-    }
-    for_each_block([&](Index row, Index part, Index block) {
-        multiply('T', 'N', width_, batch, width_, U + block, width_, h + part, state_, Real{1}, z + row, gates_);
-    });
+Index RecurrentProduct<Real>::prepared() const noexcept {
+    if (!std::is_floating_point_v<Real> || heads_ > 1) return 0;
+    return packed_size<Real>(gates_, state_) + packed_size<Real>(state_, gates_);
 }
 
 template <class Real>
-void RecurrentProduct<Real>::reverse(Index batch, const Real* U, const Real* dz, Real* dh) const {
-    if (heads_ == 1) {
-        apply_transposed(gates_, state_, batch, U, dz, Real{0}, dh);
-        return;
+void RecurrentProduct<Real>::prepare(const Real* U, Real* prepared) const {
+    if constexpr (std::is_floating_point_v<Real>) {
+        if (heads_ > 1) return;
+        pack('T', gates_, state_, U, state_, prepared);
+        pack('N', state_, gates_, U, state_, prepared + packed_size<Real>(gates_, state_));
     }
-    for_each_block([&](Index row, Index part, Index block) {
-        const Real kept = row < hidden_ ? Real{0} : Real{1};
-        multiply('N', 'N', width_, batch, width_, U + block, width_, dz + row, gates_, kept, dh + part, state_);
-    });
 }
 
 template <class Real>
-void RecurrentProduct<Real>::add_reverse(Index batch, const Real* U, const Real* dz, Real* dh) const {
-    if (heads_ == 1) {
-        apply_transposed(gates_, state_, batch, U, dz, Real{1}, dh);
+void RecurrentProduct<Real>::forward(Index batch, const Real* U, const Real* prepared, const Real* h, Real beta,
+                                     Real* z, const Real* column) const {
+    if (heads_ > 1) {
+        for (Index b = 0; column && b < batch; ++b) std::copy_n(column, gates_, z + b * gates_);
+        if (column) beta = Real{1};
+        for_each_block([&](Index row, Index part, Index block) {
+            multiply('T', 'N', width_, batch, width_, U + block, width_, h + part, state_, beta, z + row, gates_);
+        });
         return;
     }
-    for_each_block([&](Index row, Index part, Index block) {
-        multiply('N', 'N', width_, batch, width_, U + block, width_, dz + row, gates_, Real{1}, dh + part, state_);
-    });
+    if constexpr (std::is_floating_point_v<Real>) {
+        if (prepared) {
+            packed_product(gates_, batch, state_, prepared, h, state_, beta, z, gates_, column);
+            return;
+        }
+    }
+    if (column)
+        apply(gates_, state_, batch, U, h, column, z);
+    else
+        apply(gates_, state_, batch, U, h, beta, z);
+}
+
+template <class Real>
+void RecurrentProduct<Real>::reverse(Index batch, const Real* U, const Real* prepared, const Real* dz, Real beta,
+                                     Real* dh) const {
+    if (heads_ > 1) {
+        for_each_block([&](Index row, Index part, Index block) {
+            const Real kept = row < hidden_ ? beta : Real{1};
+            multiply('N', 'N', width_, batch, width_, U + block, width_, dz + row, gates_, kept, dh + part, state_);
+        });
+        return;
+    }
+    if constexpr (std::is_floating_point_v<Real>) {
+        if (prepared) {
+            packed_product(state_, batch, gates_, prepared + packed_size<Real>(gates_, state_), dz, gates_, beta, dh,
+                           state_);
+            return;
+        }
+    }
+    apply_transposed(gates_, state_, batch, U, dz, beta, dh);
 }
 
 template <class Real>
@@ -63,6 +90,20 @@ void RecurrentProduct<Real>::gradient(Index positions, const Real* h, const Real
     for_each_block([&](Index row, Index part, Index block) {
         multiply('N', 'T', width_, width_, positions, h + part, state_, dz + row, gates_, Real{1}, dU + block, width_);
     });
+}
+
+template <class Real>
+void RecurrentProduct<Real>::gradients(Index positions, const Real* h, const Real* dz, Real* dU, Index inputs,
+                                       const Real* x, Real* dW) const {
+    if constexpr (std::is_floating_point_v<Real>) {
+        if (heads_ == 1) {
+            const Outer<Real> outers[]{{state_, h, state_, dU, state_}, {inputs, x, inputs, dW, inputs}};
+            add_outers(2, outers, gates_, positions, dz, gates_);
+            return;
+        }
+    }
+    gradient(positions, h, dz, dU);
+    add_outer(gates_, inputs, positions, dz, x, dW);
 }
 
 template class RecurrentProduct<float>;

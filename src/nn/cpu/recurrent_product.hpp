@@ -17,14 +17,21 @@ public:
     /// Elements of U.
     Index size() const noexcept { return gates_ * width_; }
 
-    /// z [batch][gates] += U h, h [batch][state].
-    void add(Index batch, const Real* U, const Real* h, Real* z) const;
-    /// dh [batch][state] := U' dz.
-    void reverse(Index batch, const Real* U, const Real* dz, Real* dh) const;
-    /// dh += U' dz.
-    void add_reverse(Index batch, const Real* U, const Real* dz, Real* dh) const;
+    /// Elements of U and U' packed for products; 0 of several heads and of dual numbers.
+    Index prepared() const noexcept;
+    void prepare(const Real* U, Real* prepared) const;
+
+    // `prepared` may be null; beta is 0 or 1.
+    /// z [batch][gates] := U h + beta z, h [batch][state]; with `column` [gates], U h + its numbers.
+    void forward(Index batch, const Real* U, const Real* prepared, const Real* h, Real beta, Real* z,
+                 const Real* column = nullptr) const;
+    /// dh [batch][state] := U' dz + beta dh.
+    void reverse(Index batch, const Real* U, const Real* prepared, const Real* dz, Real beta, Real* dh) const;
     /// dU += sum over positions of dz h'.
     void gradient(Index positions, const Real* h, const Real* dz, Real* dU) const;
+    /// And dW [gates][inputs] += that of dz x'.
+    void gradients(Index positions, const Real* h, const Real* dz, Real* dU, Index inputs, const Real* x,
+                   Real* dW) const;
 
 private:
     /// Calls f(first row of z, first row of h, elements of U before it) for every square block of more than one head.

@@ -31,6 +31,11 @@ public:
         return {inputs_, hidden_, hidden_, 0, hidden_ * (2 * positions + 1), true, true};
     }
 
+    Index prepared() const override { return product_.prepared(); }
+    void prepare(const Real* parameters, Real* prepared) const override {
+        product_.prepare(parts(parameters).U, prepared);
+    }
+
     void advance(const Forward<Real>& call) const override { run(call); }
     void record(const Forward<Real>& call) const override { run(call); }
 
@@ -51,7 +56,7 @@ public:
                 if (!call.at.filler(t, b)) reverse_cells(H, call.y + p, call.dy + p, dh + b * H, ds + p);
             }
             clear_fillers(call.at, t, H, ds + t * state);
-            product_.add_reverse(B, w.U, ds + t * state, dh);
+            product_.reverse(B, w.U, call.prepared, ds + t * state, Real{1}, dh);
             start_states_reverse(call.at, t, H, d.h0, dh);
         }
 
@@ -89,15 +94,14 @@ private:
             add(H, w.b_ih, bias);
             add(H, w.b_hh, bias);
         }
-        fill_columns(H, positions, bias, call.y);
-        apply(H, inputs_, positions, w.W, call.x, Real{1}, call.y);
+        apply(H, inputs_, positions, w.W, call.x, bias, call.y);
 
         Real* const h = call.carry_out;
         std::copy_n(call.carry_in, state, h);
         for (Index t = 0; t < T; ++t) {
             Real* const y = call.y + t * state;
             start_states(call.at, t, H, w.h0, h);
-            product_.add(B, w.U, h, y);
+            product_.forward(B, w.U, call.prepared, h, Real{1}, y);
             relu_ ? relu(state, y) : tanh(state, y);
             hold_states(call.at, t, H, h, y);
             std::copy_n(y, state, h);

@@ -1,0 +1,442 @@
+// Register tiles of whole panels of rows by a few columns [GvdG08]; a panel of A stays in the first cache, a block of
+// columns of B in the second.
+// SPDX-License-Identifier: MIT
+#include "nn/cpu/product.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "nn/cpu/product.cpp"
+#include "nn/cpu/targets.hpp"
+
+#ifndef BACKSWEEP_SUMS
+#define BACKSWEEP_SUMS
+namespace backsweep::cpu {
+
+/// Sums of `inner` products are assigned at `to`, columns `ld` apart; they begin with what stands at `from` (null: 0).
+template <class Real>
+struct Sums {
+    const Real* from;
+    Index ld_from;
+    Real* to;
+    Index ld;
+
+    Sums at(Index row, Index column) const noexcept {
+        return {from ? from + row + column * ld_from : nullptr, ld_from, to + row + column * ld, ld};
+    }
+    /// Goes on from what was assigned.
+    Sums on() const noexcept { return {to, ld, to, ld}; }
+};
+
+/// The left side of one of several products with the same right side: op(A), and what the product is added to.
+template <class Real>
+struct Left {
+    bool transposed;
+    Index rows;
+    const Real* A;
+    Index ld;
+    Sums<Real> C;
+};
+
+}  // namespace backsweep::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace backsweep::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The most columns of a tile, and the panels that a tile of so many columns takes together: as many sums as hide the
+/// time of an addition and fit the registers.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+constexpr Index most_columns = 8;
+constexpr int panels_of(Index columns) {
+    return columns < 3 ? 4 : 2;
+}
+#elif HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+constexpr Index most_columns = 6;
+constexpr int panels_of(Index columns) {
+    return columns < 2 ? 4 : columns < 3 ? 2 : 1;
+}
+#else
+constexpr Index most_columns = 3;
+constexpr int panels_of(Index columns) {
+    return columns < 2 ? 2 : 1;
+}
+#endif
+
+/// Where the element of row k and column j of B lies: at k + j ld, or packed in strips of most_columns columns.
+enum class Right { columns, strips };
+
+/// `next`: where the tile that follows lies, which is fetched meanwhile.
+template <class Real, int panels, int columns, Right right>
+HWY_INLINE void tile(Index inner, const Real* HWY_RESTRICT A, Index panel, const Real* HWY_RESTRICT B, Index ld_b,
+                     Sums<Real> C, const Real* next) {
+    constexpr Index width = panel_rows<Real>;
+    const hn::CappedTag<Real, static_cast<size_t>(width)> d;
+    using V = hn::Vec<decltype(d)>;
+    constexpr int lanes = static_cast<int>(hn::MaxLanes(d)), each = static_cast<int>(width) / lanes,
+                  vectors = panels * each;
+    for (int j = 0; j < columns; ++j) __builtin_prefetch(next + j * C.ld, 1);
+    V sums[vectors][columns];
+    HWY_UNROLL(8)
+    for (int j = 0; j < columns; ++j) HWY_UNROLL(8)
+    for (int v = 0; v < vectors; ++v)
+        sums[v][j] = C.from ? hn::LoadU(d, C.from + j * C.ld_from + v * lanes) : hn::Zero(d);
+    for (Index k = 0; k < inner; ++k) {
+        V a[vectors];
+        HWY_UNROLL(8)
+        for (int v = 0; v < vectors; ++v) a[v] = hn::LoadU(d, A + (v / each) * panel + k * width + (v % each) * lanes);
+        HWY_UNROLL(8)
+        for (int j = 0; j < columns; ++j) {
+            const V b = hn::Set(d, right == Right::columns ? B[k + j * ld_b] : B[k * most_columns + j]);
+            HWY_UNROLL(8)
+            for (int v = 0; v < vectors; ++v) sums[v][j] = hn::MulAdd(a[v], b, sums[v][j]);
+        }
+    }
+    HWY_UNROLL(8)
+    for (int j = 0; j < columns; ++j) HWY_UNROLL(8)
+    for (int v = 0; v < vectors; ++v) hn::StoreU(sums[v][j], d, C.to + j * C.ld + v * lanes);
+}
+
+/// `columns` columns, or fewer.
+template <class Real, int panels, int columns, Right right>
+HWY_INLINE void tile_of(Index count, Index inner, const Real* A, Index panel, const Real* B, Index ld_b, Sums<Real> C,
+                        const Real* next) {
+    if constexpr (columns > 1) {
+        if (count < columns) {
+            tile_of<Real, panels, columns - 1, right>(count, inner, A, panel, B, ld_b, C, next);
+            return;
+        }
+    }
+    tile<Real, panels, columns, right>(inner, A, panel, B, ld_b, C, next);
+}
+
+/// Some panels by all columns, in tiles of nearly equal width, or strip by strip. far: A does not fit the second cache.
+template <class Real, int panels, int most, Right right>
+HWY_INLINE void tiles(Index cols, Index inner, const Real* A, Index panel, bool far, const Real* B, Index ld_b,
+                      Sums<Real> C) {
+    Index left = (cols + most - 1) / most;
+    const Index share = far && left >= 8 ? 1 + inner / left : 0;
+    const Real* fetched = A + panels * panel;
+    for (Index j = 0; j < cols; --left) {
+        const Index count = right == Right::strips ? std::min<Index>(most, cols - j) : (cols - j + left - 1) / left;
+        // The panel that follows comes nearer tile by tile.
+        for (Index k = 0; k < share; ++k) __builtin_prefetch(fetched + k * panel_rows<Real>, 0, 2);
+        fetched += share * panel_rows<Real>;
+        const Real* const next = j + count < cols ? C.to + (j + count) * C.ld : C.to + panels * panel_rows<Real>;
+        tile_of<Real, panels, most, right>(count, inner, A, panel, B + j * ld_b, ld_b, C.at(0, j), next);
+        j += count;
+    }
+}
+
+/// Rows of the last panel that exist, by way of a tile of its own.
+template <class Real, Right right>
+HWY_INLINE void last_panel(Index rows, Index cols, Index inner, const Real* A, const Real* B, Index ld_b,
+                           Sums<Real> C) {
+    constexpr Index width = panel_rows<Real>;
+    HWY_ALIGN Real own[width * most_columns] = {};
+    for (Index j = 0; j < cols; j += most_columns) {
+        const Index count = std::min(most_columns, cols - j);
+        const Sums<Real> here = C.at(0, j);
+        for (Index q = 0; here.from && q < count; ++q) std::copy_n(here.from + q * here.ld_from, rows, own + q * width);
+        tiles<Real, 1, most_columns, right>(count, inner, A, 0, false, B + j * ld_b, ld_b,
+                                            {here.from ? own : nullptr, width, own, width});
+        for (Index q = 0; q < count; ++q) std::copy_n(own + q * width, rows, here.to + q * here.ld);
+    }
+}
+
+/// Panels are `panel` elements apart.
+template <class Real, int together, int most, Right right>
+HWY_INLINE void panels_by_columns(Index rows, Index cols, Index inner, const Real* A, Index panel, const Real* B,
+                                  Index ld_b, Sums<Real> C) {
+    constexpr Index width = panel_rows<Real>;
+    const bool far = rows * inner * static_cast<Index>(sizeof(Real)) > (256 << 10);
+    Index r = 0;
+    for (; r + together * width <= rows; r += together * width, A += together * panel)
+        tiles<Real, together, most, right>(cols, inner, A, panel, far, B, ld_b, C.at(r, 0));
+    if constexpr (together > 1) {
+        for (; r + width <= rows; r += width, A += panel)
+            tiles<Real, 1, most, right>(cols, inner, A, panel, far, B, ld_b, C.at(r, 0));
+    }
+    if (r < rows) last_panel<Real, right>(rows - r, cols, inner, A, B, ld_b, C.at(r, 0));
+}
+
+template <class Real, Right right>
+HWY_INLINE void by_width(Index rows, Index cols, Index inner, const Real* A, Index panel, const Real* B, Index ld_b,
+                         Sums<Real> C) {
+    if (cols == 1)
+        panels_by_columns<Real, panels_of(1), 1, right>(rows, cols, inner, A, panel, B, ld_b, C);
+    else if (cols == 2)
+        panels_by_columns<Real, panels_of(2), 2, right>(rows, cols, inner, A, panel, B, ld_b, C);
+    else
+        panels_by_columns<Real, panels_of(3), most_columns, right>(rows, cols, inner, A, panel, B, ld_b, C);
+}
+
+/// to [inner][width] := rows [count][inner], `ld` apart; rows up to `width` are 0.
+template <class Real, Index width>
+HWY_INLINE void transpose(Index count, Index inner, const Real* from, Index ld, Real* to) {
+    Index k = 0;
+#if HWY_TARGET != HWY_SCALAR
+    constexpr Index lanes = 16 / static_cast<Index>(sizeof(Real));
+    const hn::CappedTag<Real, static_cast<size_t>(lanes)> d;
+    if (count == width && width % lanes == 0)
+        for (; k + lanes <= inner; k += lanes)
+            for (Index i = 0; i < width; i += lanes) {
+                const Real* const f = from + i * ld + k;
+                Real* const t = to + k * width + i;
+                const auto a = hn::LoadU(d, f), b = hn::LoadU(d, f + ld);
+                if constexpr (lanes == 4) {
+                    const hn::RepartitionToWide<decltype(d)> pairs;
+                    const auto as = [&](auto v) HWY_ATTR { return hn::BitCast(pairs, v); };
+                    const auto back = [&](auto v) HWY_ATTR { return hn::BitCast(d, v); };
+                    const auto c = hn::LoadU(d, f + 2 * ld), e = hn::LoadU(d, f + 3 * ld);
+                    const auto ab = hn::InterleaveLower(d, a, b), ce = hn::InterleaveLower(d, c, e),
+                               ab_up = hn::InterleaveUpper(d, a, b), ce_up = hn::InterleaveUpper(d, c, e);
+                    hn::StoreU(back(hn::InterleaveLower(pairs, as(ab), as(ce))), d, t);
+                    hn::StoreU(back(hn::InterleaveUpper(pairs, as(ab), as(ce))), d, t + width);
+                    hn::StoreU(back(hn::InterleaveLower(pairs, as(ab_up), as(ce_up))), d, t + 2 * width);
+                    hn::StoreU(back(hn::InterleaveUpper(pairs, as(ab_up), as(ce_up))), d, t + 3 * width);
+                } else {
+                    hn::StoreU(hn::InterleaveLower(d, a, b), d, t);
+                    hn::StoreU(hn::InterleaveUpper(d, a, b), d, t + width);
+                }
+            }
+#endif
+    for (; k < inner; ++k)
+        for (Index i = 0; i < width; ++i) to[k * width + i] = i < count ? from[i * ld + k] : Real{0};
+}
+
+/// Strips of `width` rows of op(A), [strip][inner][width].
+template <class Real, Index width>
+HWY_INLINE void pack_strips(bool transposed, Index rows, Index inner, const Real* A, Index ld, Real* to) {
+    const Index whole = rows - rows % width, strip = inner * width;
+    if (transposed) {
+        for (Index r = 0; r < rows; r += width, to += strip)
+            transpose<Real, width>(std::min(width, rows - r), inner, A + r * ld, ld, to);
+        return;
+    }
+    for (Index k = 0; k < inner; ++k, A += ld, to += width) {
+        for (Index r = 0; r < whole; r += width)
+            std::memcpy(to + r * inner, A + r, sizeof(Real) * static_cast<size_t>(width));
+        for (Index r = whole; r < rows; r += width)
+            for (Index i = 0; i < width; ++i) to[r * inner + i] = r + i < rows ? A[r + i] : Real{0};
+    }
+}
+
+template <class Real>
+void pack_of(bool transposed, Index rows, Index inner, const Real* A, Index ld, Real* to) {
+    pack_strips<Real, panel_rows<Real>>(transposed, rows, inner, A, ld, to);
+}
+
+/// Blocks: a panel of inner_block stays in the first cache, column_block columns of B in the second.
+constexpr Index inner_block = 256, row_block = 512, column_block = 192;
+/// Copied columns are so far apart that those of a tile lie in different sets of a cache.
+constexpr Index column_room = inner_block + 16;
+
+/// Columns that lie in the same sets of a cache drive each other out of it.
+template <class Real>
+bool in_the_way(Index ld_b) {
+    return ld_b * static_cast<Index>(sizeof(Real)) % 4096 == 0;
+}
+
+template <class Real>
+void by_columns(Index rows, Index cols, Index deep, const Real* A, Index panel, const Real* B, Index ld_b, Sums<Real> C,
+                Real* chunk) {
+    if (cols > most_columns && in_the_way<Real>(ld_b)) {
+        for (Index j = 0; j < cols; ++j) std::copy_n(B + j * ld_b, deep, chunk + j * column_room);
+        B = chunk;
+        ld_b = column_room;
+    }
+    by_width<Real, Right::columns>(rows, cols, deep, A, panel, B, ld_b, C);
+}
+
+template <class Real>
+void packed_product_of(Index rows, Index cols, Index inner, const Real* A, const Real* B, Index ld_b, Sums<Real> C,
+                       Real* scratch) {
+    constexpr Index width = panel_rows<Real>;
+    const Index panel = inner * width, most = cols <= most_columns ? inner : inner_block;
+    for (Index k = 0; k < inner; k += most)
+        for (Index j = 0; j < cols; j += column_block)
+            by_columns(rows, std::min(column_block, cols - j), std::min(most, inner - k), A + k * width, panel,
+                       B + k + j * ld_b, ld_b, (k > 0 ? C.on() : C).at(0, j), scratch);
+}
+
+template <class Real>
+void product_of(bool transposed, Index rows, Index cols, Index inner, const Real* A, Index ld_a, const Real* B,
+                Index ld_b, Sums<Real> C, Real* scratch) {
+    constexpr Index width = panel_rows<Real>;
+    Real* const left = scratch + column_room * column_block;
+    for (Index k = 0; k < inner; k += inner_block) {
+        const Index deep = std::min(inner_block, inner - k);
+        for (Index i = 0; i < rows; i += row_block) {
+            const Index high = std::min(row_block, rows - i);
+            pack_of(transposed, high, deep, A + (transposed ? k + i * ld_a : i + k * ld_a), ld_a, left);
+            for (Index j = 0; j < cols; j += column_block)
+                by_columns(high, std::min(column_block, cols - j), deep, left, deep * width, B + k + j * ld_b, ld_b,
+                           (k > 0 ? C.on() : C).at(i, j), scratch);
+        }
+    }
+}
+
+/// With B transposed, packed once for all left sides that fit a block.
+template <class Real>
+void outer_products_of(const Left<Real>* lefts, Index count, Index cols, Index inner, const Real* B, Index ld_b,
+                       Real* scratch) {
+    constexpr Index width = panel_rows<Real>;
+    Real* const packed = scratch + column_room * column_block;
+    for (Index k = 0; k < inner; k += inner_block) {
+        const Index deep = std::min(inner_block, inner - k);
+        Index l = 0, row = 0;
+        while (l < count) {
+            // Parts of left sides, as many as the block has room for; a part begins a panel.
+            struct Part {
+                Index high, at;
+                Sums<Real> C;
+            };
+            Part parts[2];
+            Index number = 0, room = row_block;
+            while (l < count && number < 2 && room >= width) {
+                const Left<Real>& left = lefts[l];
+                const Index high = std::min(room, left.rows - row), at = row_block - room;
+                pack_of(left.transposed, high, deep, left.A + (left.transposed ? k + row * left.ld : row + k * left.ld),
+                        left.ld, packed + at * deep);
+                parts[number++] = {high, at, (k > 0 ? left.C.on() : left.C).at(row, 0)};
+                room -= (high + width - 1) / width * width;
+                row += high;
+                if (row == left.rows) ++l, row = 0;
+            }
+            for (Index j = 0; j < cols; j += column_block) {
+                const Index wide = std::min(column_block, cols - j);
+                pack_strips<Real, most_columns>(false, wide, deep, B + j + k * ld_b, ld_b, scratch);
+                for (Index p = 0; p < number; ++p)
+                    by_width<Real, Right::strips>(parts[p].high, wide, deep, packed + parts[p].at * deep, deep * width,
+                                                  scratch, deep, parts[p].C.at(0, j));
+            }
+        }
+    }
+}
+
+}  // namespace
+
+// Dispatch wants functions that are no templates.
+#define BACKSWEEP_FUNCTIONS(Real)                                                                             \
+    void pack_##Real(bool transposed, Index rows, Index inner, const Real* A, Index ld, Real* to) {           \
+        pack_of(transposed, rows, inner, A, ld, to);                                                          \
+    }                                                                                                         \
+    void packed_product_##Real(Index rows, Index cols, Index inner, const Real* A, const Real* B, Index ld_b, \
+                               Sums<Real> C, Real* scratch) {                                                 \
+        packed_product_of(rows, cols, inner, A, B, ld_b, C, scratch);                                         \
+    }                                                                                                         \
+    void product_##Real(bool transposed, Index rows, Index cols, Index inner, const Real* A, Index ld_a,      \
+                        const Real* B, Index ld_b, Sums<Real> C, Real* scratch) {                             \
+        product_of(transposed, rows, cols, inner, A, ld_a, B, ld_b, C, scratch);                              \
+    }                                                                                                         \
+    void outer_products_##Real(const Left<Real>* lefts, Index count, Index cols, Index inner, const Real* B,  \
+                               Index ld_b, Real* scratch) {                                                   \
+        outer_products_of(lefts, count, cols, inner, B, ld_b, scratch);                                       \
+    }
+BACKSWEEP_FUNCTIONS(float)
+BACKSWEEP_FUNCTIONS(double)
+#undef BACKSWEEP_FUNCTIONS
+
+}  // namespace HWY_NAMESPACE
+}  // namespace backsweep::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace backsweep::cpu {
+namespace {
+
+HWY_EXPORT(pack_float);
+HWY_EXPORT(pack_double);
+HWY_EXPORT(packed_product_float);
+HWY_EXPORT(packed_product_double);
+HWY_EXPORT(product_float);
+HWY_EXPORT(product_double);
+HWY_EXPORT(outer_products_float);
+HWY_EXPORT(outer_products_double);
+
+template <class Real>
+Real* scratch_of_thread() {
+    using namespace HWY_NAMESPACE;
+    struct Free {
+        void operator()(Real* p) const noexcept { ::operator delete[](p, std::align_val_t{64}); }
+    };
+    constexpr auto size = static_cast<std::size_t>(inner_block * row_block + column_room * column_block);
+    thread_local const std::unique_ptr<Real[], Free> scratch(
+        static_cast<Real*>(::operator new[](size * sizeof(Real), std::align_val_t{64})));
+    return scratch.get();
+}
+
+/// What the columns of C begin with.
+template <class Real>
+Sums<Real> sums_of(Real beta, const Real* column, Real* C, Index ld_c) noexcept {
+    if (column) return {column, 0, C, ld_c};
+    return {beta == Real{0} ? nullptr : C, ld_c, C, ld_c};
+}
+/// A sum of no products is what it begins with; answers whether it is one.
+template <class Real>
+bool assigned_if_empty(Index inner, Index rows, Index cols, const Sums<Real>& C) noexcept {
+    for (Index j = 0; inner == 0 && j < cols; ++j)
+        for (Index i = 0; i < rows; ++i) C.to[i + j * C.ld] = C.from ? C.from[i + j * C.ld_from] : Real{0};
+    return inner == 0;
+}
+
+}  // namespace
+
+#define BACKSWEEP_DEFINE(Real)                                                                                        \
+    template <>                                                                                                       \
+    void pack(char op, Index rows, Index inner, const Real* A, Index ld, Real* to) noexcept {                         \
+        HWY_DYNAMIC_DISPATCH(pack_##Real)(op == 'T', rows, inner, A, ld, to);                                         \
+    }                                                                                                                 \
+    template <>                                                                                                       \
+    void packed_product(Index rows, Index cols, Index inner, const Real* A, const Real* B, Index ld_b, Real beta,     \
+                        Real* C, Index ld_c, const Real* column) {                                                    \
+        const Sums<Real> sums = sums_of(beta, column, C, ld_c);                                                       \
+        if (assigned_if_empty(inner, rows, cols, sums)) return;                                                       \
+        HWY_DYNAMIC_DISPATCH(packed_product_##Real)                                                                   \
+        (rows, cols, inner, A, B, ld_b, sums, scratch_of_thread<Real>());                                             \
+    }                                                                                                                 \
+    template <>                                                                                                       \
+    void product(char op_a, char op_b, Index rows, Index cols, Index inner, const Real* A, Index ld_a, const Real* B, \
+                 Index ld_b, Real beta, Real* C, Index ld_c, const Real* column) {                                    \
+        if (rows == 1 && cols > 1 && ld_c == 1 && !column) { /* a row is a column of the transposed product */        \
+            product(op_b == 'T' ? 'N' : 'T', op_a == 'T' ? 'N' : 'T', cols, rows, inner, B, ld_b, A, ld_a, beta, C,   \
+                    cols);                                                                                            \
+            return;                                                                                                   \
+        }                                                                                                             \
+        const Sums<Real> sums = sums_of(beta, column, C, ld_c);                                                       \
+        if (assigned_if_empty(inner, rows, cols, sums)) return;                                                       \
+        if (op_b == 'T') {                                                                                            \
+            const Left<Real> left{op_a == 'T', rows, A, ld_a, sums};                                                  \
+            HWY_DYNAMIC_DISPATCH(outer_products_##Real)                                                               \
+            (&left, 1, cols, inner, B, ld_b, scratch_of_thread<Real>());                                              \
+            return;                                                                                                   \
+        }                                                                                                             \
+        HWY_DYNAMIC_DISPATCH(product_##Real)                                                                          \
+        (op_a == 'T', rows, cols, inner, A, ld_a, B, ld_b, sums, scratch_of_thread<Real>());                          \
+    }                                                                                                                 \
+    template <>                                                                                                       \
+    void add_outers(Index count, const Outer<Real>* outers, Index cols, Index inner, const Real* B, Index ld_b) {     \
+        if (inner == 0) return;                                                                                       \
+        Left<Real> lefts[2];                                                                                          \
+        for (; count > 0; count -= std::min<Index>(2, count), outers += 2) {                                          \
+            for (Index l = 0; l < std::min<Index>(2, count); ++l)                                                     \
+                lefts[l] = {false, outers[l].rows, outers[l].A, outers[l].ld,                                         \
+                            Sums<Real>{outers[l].C, outers[l].ld_c, outers[l].C, outers[l].ld_c}};                    \
+            HWY_DYNAMIC_DISPATCH(outer_products_##Real)                                                               \
+            (lefts, std::min<Index>(2, count), cols, inner, B, ld_b, scratch_of_thread<Real>());                      \
+        }                                                                                                             \
+    }
+BACKSWEEP_DEFINE(float)
+BACKSWEEP_DEFINE(double)
+#undef BACKSWEEP_DEFINE
+
+}  // namespace backsweep::cpu
+#endif

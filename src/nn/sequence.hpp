@@ -5,6 +5,8 @@
 #include "backsweep/base/buffer.hpp"
 #include "nn/catalogue.hpp"
 
+#include <boost/container/small_vector.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -52,7 +54,7 @@ public:
     Footprint footprint(Index steps, Index batch) const {
         Footprint all;
         Index own = 0;
-        const std::vector<Footprint> prints = of_each(steps, batch);
+        const Prints prints = of_each(steps, batch);
         for (std::size_t l = 0; l < layers_.size(); ++l) {
             const Footprint& each = prints[l];
             if (l == 0) all.inputs = each.inputs, all.reads_x = each.reads_x;
@@ -80,7 +82,7 @@ public:
     const Real* run(const Forward<Real>& call, bool record) const {
         const Segment<Real>& segment = call.at;
         const Index positions = segment.steps * segment.batch;
-        const std::vector<Footprint> prints = of_each(segment.steps, segment.batch);
+        const Prints prints = of_each(segment.steps, segment.batch);
         const Index width = flow(prints, positions);
         Real* here = call.workspace;
         Real* other = here + width;
@@ -117,7 +119,7 @@ public:
     void reverse(const Backward<Real>& call) const {
         const Segment<Real>& segment = call.at;
         const Index batch = segment.batch, positions = segment.steps * batch;
-        const std::vector<Footprint> prints = of_each(segment.steps, batch);
+        const Prints prints = of_each(segment.steps, batch);
         const Index width = flow(prints, positions);
         Real* here = call.workspace;
         Real* other = here + width;
@@ -147,20 +149,22 @@ public:
     }
 
 private:
-    std::vector<Footprint> of_each(Index steps, Index batch) const {
-        std::vector<Footprint> all;
+    /// On the stack, for it is made by every call.
+    using Prints = boost::container::small_vector<Footprint, 8>;
+    Prints of_each(Index steps, Index batch) const {
+        Prints all;
         for (const auto& layer : layers_) all.push_back(layer->footprint(steps, batch));
         return all;
     }
 
     /// Features of layer l's output on the tape.
-    static Index kept(const std::vector<Footprint>& prints, std::size_t l) {
+    static Index kept(const Prints& prints, std::size_t l) {
         const bool next = l + 1 < prints.size() && prints[l + 1].reads_x;
         return prints[l].reads_y || next ? prints[l].outputs : 0;
     }
 
     /// Elements of the widest that flows between two layers.
-    static Index flow(const std::vector<Footprint>& prints, Index positions) {
+    static Index flow(const Prints& prints, Index positions) {
         Index widest = 0;
         for (std::size_t l = 0; l + 1 < prints.size(); ++l) widest = std::max(widest, prints[l].outputs);
         return aligned<Real>(widest * positions);

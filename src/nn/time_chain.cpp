@@ -246,6 +246,13 @@ typename TimeChain<Real>::Adjoint TimeChain<Real>::zero_adjoint() const {
 
 template <class Real>
 typename TimeChain<Real>::State TimeChain<Real>::initial() const {
+    State x{Buffer<Real>(Kind::carry, *ledger_)};
+    initial(x);
+    return x;
+}
+
+template <class Real>
+void TimeChain<Real>::initial(State& x) const {
     const MemoryLayout& layout = memories_.layout();
     if (start_ && start_->carry.size() != layout.between)
         throw InvalidArgument("a sweep starts from a state between windows, of " + std::to_string(layout.between) +
@@ -253,10 +260,9 @@ typename TimeChain<Real>::State TimeChain<Real>::initial() const {
                               "; take zero(), or the state that carry_over gives");
     prints_.clear();
     prepared_of_ = nullptr;
-    State x{Buffer<Real>(Kind::carry, *ledger_)};
+    x.carry.bind(Kind::carry, *ledger_);
     x.carry.resize(layout.state);
     memories_.start(start_ ? start_->carry.data() : nullptr, x.carry.data());
-    return x;
 }
 
 template <class Real>

@@ -22,6 +22,7 @@ namespace backsweep {
 ///   reverse(r, x, tape, a)  one link: a at r.last -> a at r.first; parameter gradients are added to; the tape is
 ///                       spent. x is read only where the chain declares `needs_state`: then it is the state at r.first.
 /// Optional:
+///   initial(x)          assigns x_0 to x, which keeps its memory: a second sweep need not allocate
 ///   static constexpr bool needs_state = true
 ///   keep(r, x, tape)    as record, for a link whose reverse follows at once; need not run it. Required with
 ///                       needs_state, and then leaves x at r.first

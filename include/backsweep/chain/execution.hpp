@@ -75,8 +75,14 @@ public:
     /// Plays from x_0 to the turn (or to the end of a schedule that has none).
     void forward() {
         begin();
-        x_ = State{};  // not two of them while initial() makes its own
-        start(chain_->initial());
+        if constexpr (requires(const C& chain, State& x) { chain.initial(x); }) {
+            chain_->initial(x_);
+        } else {
+            x_ = State{};  // not two of them while initial() makes its own
+            x_ = chain_->initial();
+        }
+        at_ = 0;
+        play_until_turn();
     }
     void forward(State x0) {
         begin();

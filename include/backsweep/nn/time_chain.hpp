@@ -178,6 +178,7 @@ public:
 
     std::optional<Index> length() const;
     State initial() const;
+    void initial(State& x) const;
     Index advance(Range r, State& x);
     /// Throws NumericError if the link's loss is not finite: it names the first step and layer with a number that is not.
     Index record(Range r, State& x, Tape& tape);

@@ -34,6 +34,11 @@ public:
         frame_.at.training = false;
         frame_.at.begins = network.spec().learned_state();
         frame_.parameters = parameters;
+        if (network.prepared() > 0) {
+            prepared_.resize(network.prepared());
+            network.prepare(parameters, prepared_.data());
+            frame_.prepared = prepared_.data();
+        }
         frame_.workspace = workspace_.data();
         for (const MemoryShape& shape : network.memories())
             memories_.emplace_back(Memory{shape}).values.resize((2 * shape.rows + 1) * shape.features);
@@ -79,6 +84,7 @@ private:
     DepthChain<Real> chain_;
     DepthFrame<Real> frame_{};
     typename DepthChain<Real>::State x_{Buffer<Real>(Kind::workspace)};
+    Buffer<Real> prepared_{Kind::parameters};
     Buffer<Real> carry_{Kind::carry}, next_carry_{Kind::carry}, workspace_{Kind::workspace};
     std::vector<Memory> memories_;
     std::vector<Real*> rows_;

@@ -23,6 +23,7 @@ GraphExecution<Real>::GraphExecution(const NetworkGraph<Real>& graph, Ledger& le
       carry_(Kind::carry, ledger),
       terminal_(Kind::carry, ledger),
       adjoint_(Kind::carry, ledger),
+      prepared_(Kind::parameters, ledger),
       workspace_(Kind::workspace, ledger),
       spare_gradients_(Kind::workspace, ledger) {
     Index most = 0;
@@ -82,6 +83,11 @@ void GraphExecution<Real>::begin() {
     frame_.network = &graph_->layers;
     frame_.at = at;
     frame_.parameters = parameters_;
+    if (const Network<Real>& layers = graph_->layers; layers.prepared() > 0) {
+        prepared_.resize(layers.prepared());
+        layers.prepare(parameters_, prepared_.data());
+        frame_.prepared = prepared_.data();
+    }
     frame_.carry_in = state_.data();
     frame_.carry_out = carry_.data();
     frame_.dcarry = adjoint_.data();

@@ -71,6 +71,7 @@ private:
     Memories<Real> memories_;
     DepthFrame<Real> frame_{};
     Buffer<Real> state_, carry_, terminal_, adjoint_;
+    Buffer<Real> prepared_;  // of the parameters
     Buffer<Real> workspace_, spare_gradients_;
     std::vector<bool> reversed_;  // by layer
 };

@@ -104,7 +104,12 @@ HWY_INLINE Exponential<hn::Vec<D>> exponential(D d, hn::Vec<D> x) noexcept {
     constexpr float log2_high = 0.693359375F / by, log2_low = -2.12194440e-4F / by;  // n * log2_high is exact [CW80]
     // Adding it rounds to an integer, which stands in the low bits: 1.5 * 2^23.
     const auto rounder = c(12582912.0F);
-    const auto y = hn::Max(c(-88.0F / by), x);  // the second operand where one is NaN
+    const auto least = c(-88.0F / by);
+#if HWY_TARGET == HWY_SCALAR
+    const auto y = hn::IfThenElse(x < least, least, x);  // Max of one number passes NaN by
+#else
+    const auto y = hn::Max(least, x);  // the second operand where one is NaN
+#endif
     const auto shifted = hn::MulAdd(y, c(1.44269504F * by), rounder);
     const auto n = shifted - rounder;
     const auto r = hn::MulAdd(n, c(-log2_low), hn::MulAdd(n, c(-log2_high), y));

@@ -6,6 +6,7 @@
 
 #include "nn/attend_problem.hpp"
 #include "nn/cpu/rotary.hpp"
+#include "nn/each_kind.hpp"
 
 #include <cmath>
 #include <map>
@@ -108,6 +109,8 @@ std::vector<AttendCase> large_cases() {
         of("one query behind 1300", 1, 1300, 5, 5),
         of("tiles", 256, 512, 16, 16),
         of("a tile and one more", 257, 257, 4, 4),
+        of("300 queries of 37 features", 300, 20, 37, 21),
+        of("100 queries of 130 features", 100, 3, 130, 70),
         with(c, "full", full),
         with(m, "full", full),
         with(c, "full, 33 keys", full, keys(33)),
@@ -253,6 +256,75 @@ BOOST_AUTO_TEST_CASE(the_dot_product_agrees) {
             const double difference = (8.0 * (moved(h) - moved(-h)) - (moved(2 * h) - moved(-2 * h))) / (12.0 * h);
             BOOST_TEST(std::abs(along - difference) <= 1e-9 * terms, along << " is not " << difference);
         }
+}
+
+// In every kind of vectors: as plain loops, and with the bits of the kinds that round alike.
+BOOST_AUTO_TEST_CASE(every_kind_of_vectors_agrees) {
+    std::map<bool, std::vector<AttendResult<float>>> bits;
+    with_each_kind([&](bool fused) {
+        std::size_t number = 0;
+        for (const AttendCase& c : all_cases()) BOOST_TEST_CONTEXT(c.name) {
+                const auto d = data_for(c);
+                check_near(run(Driver::cpu, c, d, 0, 0.5), run(Driver::reference, c, d, 0, 0.5), c.size > 1.0 ? 1e-11 : 1e-12);
+                auto got = run(Driver::cpu, c, cast<float>(d));
+                if (number == bits[fused].size()) bits[fused].push_back(got);
+                check_same(got, bits[fused][number++]);
+            }
+    });
+}
+
+// Two keys with logits 0 and x: the second one's probability is e^x / (1 + e^x), here to 2 units in the last place for
+// the exponential and a half for the sum, its inverse and the product; 0 from where e^x would be denormal.
+BOOST_AUTO_TEST_CASE(small_probabilities_are_good_to_the_last_places) {
+    constexpr Index count = 20000;
+    Attend<float> a;
+    a.queries = count, a.keys = 2, a.width = a.value_width = 1;
+    a.causal = false;
+    std::vector<float> q(count), o(count), lse(count), workspace(static_cast<std::size_t>(cpu::attend_workspace(a)));
+    const std::vector<float> k{0.0F, 1.0F}, v{0.0F, 1.0F};
+    for (std::size_t i = 0; i < count; ++i) q[i] = -88.5F * static_cast<float>(i) / static_cast<float>(count - 1);
+    with_each_kind([&](bool) {
+        cpu::attend<float>(a, {q.data(), 1}, {k.data(), 1}, {v.data(), 1}, {o.data(), 1}, lse.data(), workspace.data());
+        double worst = 0.0;
+        for (std::size_t i = 0; i < count; ++i) {
+            if (q[i] < -87.0F) {
+                BOOST_TEST_REQUIRE(o[i] == 0.0F);
+                continue;
+            }
+            const double e = std::exp(static_cast<double>(q[i])), wanted = e / (1.0 + e);
+            worst = std::fmax(worst, std::abs(static_cast<double>(o[i]) - wanted) / wanted);
+        }
+        BOOST_TEST(worst <= 3.5 * 0x1.0p-23, worst);
+    });
+}
+
+// A query that is not a number spoils its own row, a key every query that sees it; nothing is hidden by a mask.
+BOOST_AUTO_TEST_CASE(what_is_not_a_number_stays_visible) {
+    const AttendCase c = of("70 queries behind 9", 70, 9, 5, 3);
+    with_each_kind([&](bool) {
+        for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+            auto d = cast<float>(data_for(c));
+            d.q[40 * 5 + 2] = bad;
+            const auto of_query = run(Driver::cpu, c, d);
+            d = cast<float>(data_for(c));
+            d.k[49 * 5 + 2] = bad;  // of query 40
+            const auto of_key = run(Driver::cpu, c, d);
+            Index spoilt = 0;
+            for (Index i = 0; i < 70; ++i) {
+                const auto finite = [i](const std::vector<float>& rows, Index width) {
+                    return std::all_of(rows.begin() + i * width, rows.begin() + (i + 1) * width,
+                                       [](float x) { return std::isfinite(x); });
+                };
+                BOOST_TEST(finite(of_query.o, 3) == (i != 40));
+                BOOST_TEST(finite(of_query.dq, 5) == (i != 40));
+                if (i < 40)
+                    BOOST_TEST(finite(of_key.o, 3));
+                else
+                    spoilt += !finite(of_key.o, 3);
+            }
+            BOOST_TEST(spoilt >= (std::isnan(bad) ? 30 : 1));  // a logit of -infinity is a probability of 0
+        }
+    });
 }
 
 // Errors against double, each relative to the largest value of its array, in the middle one of 15 draws.

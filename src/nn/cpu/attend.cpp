@@ -1,15 +1,17 @@
-// Tiles of queries by keys; for each tile of queries all tiles of keys that one of them sees.
+// Attention by tiles: of float and double without distances in vectors (nn/cpu/attend_panels.hpp), else here, by
+// products of tiles of queries and of all tiles of keys that one of them sees.
 // SPDX-License-Identifier: MIT
 #include "nn/cpu/attend.hpp"
 
-#include "backsweep/base/random.hpp"
+#include "nn/cpu/attend_panels.hpp"
+#include "nn/cpu/attend_tiles.hpp"
 #include "nn/cpu/kernels.hpp"
 #include "nn/cpu/multiply.hpp"
-#include "nn/spared.hpp"
 
 #include <array>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace backsweep::cpu {
 namespace {
@@ -47,79 +49,23 @@ struct Scratch {
     Real* by_distance = nullptr;          // [query][distance], rows of band: (q + w).r_d, then its adjoint
 };
 
-/// The keys of [span.first, span.last) that are not hidden.
+/// Keys, and their rows where the caller has them or, where some are hidden, packed.
 template <class Real>
-struct KeyTile {
-    Range span;
-    Index count = 0;
-    std::array<std::int32_t, key_tile> place;  // of each, counted from span.first; rising
-    Rows<const Real> k, v;                     // where the caller has them or, where some are hidden, packed
-
-    bool packed() const noexcept { return count < span.size(); }
-    /// Those of the tile in a range of keys.
-    Range columns(Range keys) const noexcept {
-        const auto column = [this](Index key) {
-            const Index from_first = std::clamp<Index>(key - span.first, 0, span.size());
-            return packed() ? std::lower_bound(place.begin(), place.begin() + count, from_first) - place.begin()
-                            : from_first;
-        };
-        const Index first = column(keys.first);
-        return {first, std::max(first, column(keys.last))};
+struct KeyTile : PlacedKeys<key_tile> {
+    KeyTile(const PlacedKeys<key_tile>& keys, const Attend<Real>& a, Rows<const Real> of_k, Rows<const Real> of_v,
+            const Scratch<Real>& scratch)
+        : PlacedKeys<key_tile>(keys),
+          k{of_k[span.first], of_k.stride},
+          v{of_v[span.first], of_v.stride} {
+        if (!packed()) return;
+        pack(of_k, a.width, scratch.keys);
+        pack(of_v, a.value_width, scratch.values);
+        k = {scratch.keys, a.width};
+        v = {scratch.values, a.value_width};
     }
+
+    Rows<const Real> k, v;
 };
-
-template <class Real>
-void pack(Rows<const Real> from, Index width, KeyTile<Real>& tile, Real* to) {
-    for (Index c = 0; c < tile.count; ++c)
-        std::copy_n(from[tile.span.first + tile.place[static_cast<std::size_t>(c)]], width, to + c * width);
-}
-
-template <class Real>
-KeyTile<Real> key_tile_of(const Attend<Real>& a, Range span, Rows<const Real> k, Rows<const Real> v,
-                          const Scratch<Real>& scratch) {
-    KeyTile<Real> tile;
-    tile.span = span;
-    for (Index j = span.first; j < span.last; ++j)
-        if (!a.hidden || !a.hidden[j])
-            tile.place[static_cast<std::size_t>(tile.count++)] = static_cast<std::int32_t>(j - span.first);
-    if (tile.packed()) {
-        pack(k, a.width, tile, scratch.keys);
-        pack(v, a.value_width, tile, scratch.values);
-        tile.k = {scratch.keys, a.width};
-        tile.v = {scratch.values, a.value_width};
-    } else {
-        tile.k = {k[span.first], k.stride};
-        tile.v = {v[span.first], v.stride};
-    }
-    return tile;
-}
-
-/// Queries first .. first + count - 1.
-struct QueryTile {
-    Index first, count;
-};
-
-template <class Real, class F>
-void for_each_query_tile(const Attend<Real>& a, F f) {
-    for (Index first = 0; first < a.queries; first += query_tile)
-        f(QueryTile{first, std::min(query_tile, a.queries - first)});
-}
-
-/// f(tile) for all tiles of keys that a query of the tile sees, in rising order. They are counted from key `offset`, both
-/// ways, so that the rows before it move none but the first.
-template <class Real, class F>
-void for_each_key_tile(const Attend<Real>& a, QueryTile queries, Rows<const Real> k, Rows<const Real> v,
-                       const Scratch<Real>& scratch, F f) {
-    const Index last = a.seen(queries.first + queries.count - 1).last;
-    Index first = a.seen(queries.first).first;
-    while (first < last) {
-        const Index behind = (first - a.offset) % key_tile;
-        const Index next = std::min(last, first - behind + (behind < 0 ? 0 : key_tile));
-        const KeyTile<Real> tile = key_tile_of(a, {first, next}, k, v, scratch);
-        if (tile.count > 0) f(tile);
-        first = next;
-    }
-}
 
 /// q + u and q + w of a tile.
 template <class Real>
@@ -171,41 +117,6 @@ void make_scores(const Attend<Real>& a, QueryTile queries, const KeyTile<Real>& 
     }
 }
 
-/// Factors of dropout for one query and a tile of keys, by place.
-template <class Real>
-class Factors {
-public:
-    explicit Factors(const AttendDropout& dropout)
-        : dropout_(dropout),
-          random_(dropout.seed, dropout.stream),
-          spared_(dropout.rate) {}
-
-    bool all_one() const noexcept { return spared_.all(); }
-
-    void make(Index offset, Index query, Range keys) {
-        const auto step = static_cast<std::uint32_t>(dropout_.step + query);
-        const auto first = static_cast<std::uint32_t>(dropout_.step - offset + keys.first);
-        const auto column = static_cast<std::uint64_t>(dropout_.column) << 32;
-        const auto count = static_cast<std::uint64_t>(keys.size());
-        const std::uint64_t before_wrap = std::min(count, (std::uint64_t{1} << 32) - first);
-        const Real kept = spared_.factor<Real>();
-        random_.words(step, column + first, before_wrap, [&](std::uint64_t k, std::uint32_t word) {
-            factor_[k] = spared_(word) ? kept : Real{0};
-        });
-        random_.words(step, column, count - before_wrap, [&](std::uint64_t k, std::uint32_t word) {
-            factor_[before_wrap + k] = spared_(word) ? kept : Real{0};
-        });
-    }
-
-    Real operator[](std::int32_t place) const noexcept { return factor_[static_cast<std::size_t>(place)]; }
-
-private:
-    AttendDropout dropout_;
-    Random random_;
-    Spared spared_;
-    std::array<Real, key_tile> factor_;
-};
-
 /// All but `columns` of a row of a tile := 0.
 template <class Real>
 void clear_unseen(const KeyTile<Real>& tile, Range columns, Real* row) {
@@ -223,7 +134,7 @@ struct Online {
 /// o' = o exp(m - m') + sum_c factor_c e_c v_c.
 template <class Real>
 void take_in(const Attend<Real>& a, QueryTile queries, const KeyTile<Real>& tile, const Scratch<Real>& scratch,
-             Factors<Real>& factors, Online<Real>& online, Rows<Real> o) {
+             Factors<Real, key_tile>& factors, Online<Real>& online, Rows<Real> o) {
     for (Index i = 0; i < queries.count; ++i) {
         const Range columns = tile.columns(a.seen(queries.first + i));
         Real* const s = scratch.scores + i * key_tile;
@@ -252,7 +163,7 @@ void take_in(const Attend<Real>& a, QueryTile queries, const KeyTile<Real>& tile
 /// scores := factor P, adjoints := scale dS = scale P (factor dP - D).
 template <class Real>
 void make_adjoints(const Attend<Real>& a, QueryTile queries, const KeyTile<Real>& tile, const AttendReverse<Real>& call,
-                   const Real* D, const Scratch<Real>& scratch, Factors<Real>& factors) {
+                   const Real* D, const Scratch<Real>& scratch, Factors<Real, key_tile>& factors) {
     multiply('T', 'N', tile.count, queries.count, a.value_width, tile.v.data, tile.v.stride, call.d_o[queries.first],
              call.d_o.stride, Real{0}, scratch.adjoints, key_tile);
     for (Index i = 0; i < queries.count; ++i) {
@@ -323,24 +234,33 @@ void add_biases(const Attend<Real>& a, QueryTile queries, const AttendReverse<Re
     }
 }
 
+/// Whether vectors do it: numbers that they hold, and no distances.
+template <class Real>
+constexpr bool in_vectors = std::is_floating_point_v<Real>;
+
 }  // namespace
 
 template <class Real>
 Index attend_workspace(const Attend<Real>& a) {
+    if constexpr (in_vectors<Real>)
+        if (!a.r) return panels_workspace(a);
     return Scratch<Real>(a, nullptr).size;
 }
 
 template <class Real>
 void attend(const Attend<Real>& a, Rows<const Real> q, Rows<const Real> k, Rows<const Real> v, Rows<Real> o, Real* lse,
             Real* workspace) {
+    if constexpr (in_vectors<Real>)
+        if (!a.r) return attend_by_panels(a, q, k, v, o, lse, workspace);
     const Scratch<Real> scratch(a, workspace);
-    Factors<Real> factors(a.dropout);
-    for_each_query_tile(a, [&](QueryTile queries) {
+    Factors<Real, key_tile> factors(a.dropout);
+    for_each_query_tile<query_tile>(a, [&](QueryTile queries) {
         gather_queries(a, queries, q, scratch);
         Online<Real> online;
         online.sum.fill(Real{0});
         for (Index i = 0; i < queries.count; ++i) std::fill_n(o[queries.first + i], a.value_width, Real{0});
-        for_each_key_tile(a, queries, k, v, scratch, [&](const KeyTile<Real>& tile) {
+        for_each_key_tile<key_tile>(a, queries, [&](const PlacedKeys<key_tile>& keys) {
+            const KeyTile<Real> tile(keys, a, k, v, scratch);
             make_scores(a, queries, tile, scratch);
             take_in(a, queries, tile, scratch, factors, online, o);
         });
@@ -365,9 +285,11 @@ void attend(const Attend<Real>& a, Rows<const Real> q, Rows<const Real> k, Rows<
 //     dv += (M P)' do,   dk += scale dS' (q + u),   dq = scale (dS k + dS_by_distance r)
 template <class Real>
 void attend_reverse(const Attend<Real>& a, const AttendReverse<Real>& call, Real* workspace) {
+    if constexpr (in_vectors<Real>)
+        if (!a.r) return attend_reverse_by_panels(a, call, workspace);
     const Scratch<Real> scratch(a, workspace);
-    Factors<Real> factors(a.dropout);
-    for_each_query_tile(a, [&](QueryTile queries) {
+    Factors<Real, key_tile> factors(a.dropout);
+    for_each_query_tile<query_tile>(a, [&](QueryTile queries) {
         gather_queries(a, queries, call.q, scratch);
         std::array<Real, query_tile> D;
         for (Index i = 0; i < queries.count; ++i) {
@@ -378,7 +300,8 @@ void attend_reverse(const Attend<Real>& a, const AttendReverse<Real>& call, Real
             std::fill_n(call.dq[queries.first + i], a.width, Real{0});
         }
         if (a.r) std::fill_n(scratch.d_distance, queries.count * a.width, Real{0});
-        for_each_key_tile(a, queries, call.k, call.v, scratch, [&](const KeyTile<Real>& tile) {
+        for_each_key_tile<key_tile>(a, queries, [&](const PlacedKeys<key_tile>& keys) {
+            const KeyTile<Real> tile(keys, a, call.k, call.v, scratch);
             make_scores(a, queries, tile, scratch);
             make_adjoints(a, queries, tile, call, D.data(), scratch, factors);
             multiply('N', 'N', a.width, queries.count, tile.count, tile.k.data, tile.k.stride, scratch.adjoints,

@@ -134,6 +134,25 @@ BOOST_AUTO_TEST_CASE(cpu_and_reference_agree_in_double) {
     check_cpu_against_reference(cells(), all_markings);
 }
 
+// A segment that the LSTM takes in blocks of 32 steps, the last one short; fillers lie across their ends.
+BOOST_AUTO_TEST_CASE(several_blocks_of_steps_agree_with_the_reference) {
+    constexpr Index steps = 90, batch = 8;
+    for (const Model& model : cells()) {
+        if (model.name.find("lstm") != 0 || drops_weights(model)) continue;
+        const auto slow = reference::build<double>(model.spec);
+        const auto fast = cpu::build<double>(model.spec);
+        const auto parameters = untamed_parameters(slow);
+        for_each_marking(model, slow.carry(), steps, batch, all_markings, [&](Problem<double> problem) {
+            for (Index b = 0; b < 3 && !problem.marks.empty(); ++b)  // up to 1, 2 and 3 steps behind the first block
+                for (Index t = 30 - 10 * b; t < 33 + b; ++t) problem.marks[static_cast<std::size_t>(t * batch + b)] = Mark::filler;
+            const auto wanted = sweep(slow, parameters, problem, steps);
+            for (const Index chunk : {steps, Index{50}})
+                BOOST_TEST_CONTEXT(model.name << ", chunk " << chunk)
+                    check_close(sweep(fast, parameters, problem, chunk), wanted, {1e-11, 1e-14});
+        });
+    }
+}
+
 BOOST_AUTO_TEST_CASE(reverse_agrees_with_central_differences) {
     check_against_central_differences(cells(), {Marking::none, Marking::tails, Marking::packed});
 }

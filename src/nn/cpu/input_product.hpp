@@ -24,13 +24,13 @@ public:
         return std::max(packed_size<Real>(gates, inputs), packed_size<Real>(inputs, gates));
     }
 
-    /// `transposed`: for `reverse`, else for `forward`.
+    /// `transposed`: for `reverse`, else for `forward`; `room` may be null: W is taken as it is.
     InputProduct(bool transposed, Index gates, Index inputs, const Real* W, Index steps, Index block, Real* room)
         : gates_(gates),
           inputs_(inputs),
           W_(W) {
         if constexpr (std::is_floating_point_v<Real>) {
-            if (steps <= block) return;
+            if (steps <= block || !room) return;
             packed_ = room;
             if (transposed)
                 pack('N', inputs, gates, W, inputs, room);

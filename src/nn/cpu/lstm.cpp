@@ -39,7 +39,13 @@ public:
         const Index forward = 5 * H + 2 * H * batch + (projected_ ? H * batch : 0) + 4 * H * block;
         const Index backward = 5 * H + 4 * H * block + S * (block + batch) +
                                (projected_ ? H * (block + batch) + S * block : H);
-        return {inputs_, S, S + H, steps * batch * (gates_kept_ ? 5 : 1) * H, std::max(room + forward, (gates_kept_ ? 1 : 2) * room + backward), true, true};
+        return {inputs_,
+                S,
+                S + H,
+                steps * batch * (gates_kept_ ? 5 : 1) * H,
+                std::max(room + forward, (gates_kept_ ? 1 : 2) * room + backward),
+                true,
+                true};
     }
 
     Index prepared() const override { return product_.prepared(); }
@@ -64,7 +70,7 @@ public:
         const Weights<Real> d = weights(call.gradients);
         const Real* const c = call.tape + (gates_kept_ ? T * B * 4 * H : 0);
         const Index room = aligned<Real>(InputProduct<Real>::room(4 * H, inputs_, T, block));
-        const InputProduct<Real> backward(true, 4 * H, inputs_, w.W, T, block, call.workspace);
+        const InputProduct<Real> backward(true, 4 * H, inputs_, w.W, T, block, call.dx ? call.workspace : nullptr);
         Scratch scratch;
         scratch.row = call.workspace + (gates_kept_ ? 1 : 2) * room;
         scratch.zeros = scratch.row + 4 * H;

@@ -1,5 +1,5 @@
 // The attention layer of devices with plain memory: projections, heads, output product, and what of them the tape
-// keeps. Math supplies the loops: products and tiles by BLAS (cpu), or plain loops (reference).
+// keeps. Math supplies the loops: products and tiles in vectors (cpu), or plain loops (reference).
 // SPDX-License-Identifier: MIT
 #pragma once
 

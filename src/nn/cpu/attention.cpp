@@ -11,7 +11,7 @@ namespace backsweep::cpu {
 namespace {
 
 template <class Real>
-struct BlasMath {
+struct CpuMath {
     /// y = W x + b, position by position; W [out][in], b may be null.
     static void product(Index out, Index in, Index positions, const Real* W, const Real* b, const Real* x, Real* y) {
         if (b)
@@ -53,7 +53,7 @@ struct BlasMath {
 
 template <class Real>
 LayerPointer<Real> attention(const AttentionSpec& spec, std::uint32_t stream) {
-    return std::make_unique<AttentionLayer<Real, BlasMath<Real>>>(spec, stream);
+    return std::make_unique<AttentionLayer<Real, CpuMath<Real>>>(spec, stream);
 }
 
 template LayerPointer<float> attention(const AttentionSpec&, std::uint32_t);

@@ -4,6 +4,8 @@
 
 #include "support/unit_test.hpp"
 
+#include "nn/cpu/vector_kinds.hpp"
+
 #include <hwy/highway.h>
 
 #include <cstdint>
@@ -13,7 +15,7 @@ namespace backsweep::test {
 /// f(fused) with each kind of vectors alone; fused: it rounds a multiplication and an addition once.
 template <class F>
 void with_each_kind(F f) {
-    for (std::int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
+    for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
         const std::int64_t target = left & -left;
         hwy::SetSupportedTargetsForTest(target);
         hwy::GetChosenTarget().Update(target);

@@ -132,9 +132,19 @@ BOOST_AUTO_TEST_CASE(units_of_a_cell_have_the_bits_that_they_have_alone) {
             cpu::lstm_cell_reverse(hidden, z.data(), before.data(), c.data(), dy.data(), dh.data(), dc.data(),
                                    dz.data(), h_again.data());
             BOOST_TEST(same_bits(h, h_again));
-            std::vector<Real> gates = cut(3, 0, first, hidden), state = before;
-            cpu::gru_cell(hidden, gates.data(), cut(3, 9, first, hidden).data(), state.data());
-            for (const std::vector<Real>* array : {&z, &c, &h, &dz, &dc, &gates, &state})
+            std::vector<Real> gates = cut(3, 0, first, hidden), state(n);
+            cpu::gru_cell(hidden, gates.data(), cut(3, 9, first, hidden).data(), before.data(), state.data());
+            std::vector<Real> ds(3 * n), dp = cut(3, 6, first, hidden), dh_before = dh;
+            const std::vector<Real> p_n(dp.begin() + 2 * hidden, dp.end());
+            cpu::gru_cell_reverse(hidden, gates.data(), p_n.data(), before.data(), dy.data(), dh_before.data(),
+                                  ds.data(), dp.data());
+            std::vector<Real> ds_in_place = gates, dp_in_place = cut(3, 6, first, hidden), dh_again = dh;
+            cpu::gru_cell_reverse(hidden, ds_in_place.data(), dp_in_place.data() + 2 * hidden, before.data(), dy.data(),
+                                  dh_again.data(), ds_in_place.data(), dp_in_place.data());
+            BOOST_TEST(same_bits(ds, ds_in_place));
+            BOOST_TEST(same_bits(dp, dp_in_place));
+            BOOST_TEST(same_bits(dh_before, dh_again));
+            for (const std::vector<Real>* array : {&z, &c, &h, &dz, &dc, &gates, &state, &ds, &dp, &dh_before})
                 for (std::size_t from = 0; from < array->size(); from += n)
                     made.emplace_back(array->begin() + static_cast<std::ptrdiff_t>(from),
                                       array->begin() + static_cast<std::ptrdiff_t>(from + n));

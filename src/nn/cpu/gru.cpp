@@ -2,8 +2,10 @@
 //   s = W x + b_ih, p = U h + b_hh;  r, z = sigmoid(s + p), n = tanh(s_n + r p_n);  h' = (1 - z) n + z h
 // Layer norm [Ba16, eqs. (27) to (29)]: s = LN(W x) w_ih + c_ih + b_ih, p = LN(U h) w_hh + c_hh + b_hh, LN over blocks
 // r and z together and over n apart. Tape, 4 hidden a position: r z n, p_n; with layer norm (9 hidden + 4): r z n,
-// LN(W x), LN(U h), 1 / deviations; or nothing, and reverse makes it, by one product with x and one with h. h is y.
+// LN(W x), LN(U h), 1 / deviations; or nothing, and reverse makes it block by block of steps. h is y.
 // SPDX-License-Identifier: MIT
+#include "backsweep/base/buffer.hpp"
+#include "nn/cpu/input_product.hpp"
 #include "nn/cpu/kernels.hpp"
 #include "nn/cpu/layers.hpp"
 #include "nn/cpu/multiply.hpp"
@@ -28,16 +30,22 @@ public:
           gates_kept_(part.spec.saves("gates")),
           product_(part.spec, 3 * part.spec.hidden) {}
 
-    // Workspace of forward: shifts of s and p, p of a step, without tape r z n and one position's notes of layer norm;
-    // of reverse: ds, dp, h before the steps, one position's p_n, sums for norm and biases; r z n of one position and what
-    // layer norm keeps, where r z n and p of all are made in the place of ds and dp.
+    // Workspace: W packed; of advance: shifts of s and p, p of a step, r z n of a block; of reverse: shifts, where p is
+    // made again, sums for norm and biases, ds, dp and h before the steps of a block; W packed for s and what layer
+    // norm keeps of a block, where those are made again.
     Footprint footprint(Index steps, Index batch) const override {
-        const Index positions = steps * batch, H = hidden_;
-        const Index gates = 3 * H * positions, rest = positions * (norm_ ? 6 * H + 4 : H);
-        return {inputs_, H, H, gates_kept_ ? gates + rest : 0,
-                std::max(6 * H + 3 * H * batch + gates,
-                         7 * H * positions + 7 * H + (gates_kept_ ? 0 : 3 * H + (norm_ ? rest : 0))),
-                true, true};
+        const Index H = hidden_, positions = steps * batch, block_of = block_steps(H, steps, batch),
+                    block = block_of * batch;
+        const Index room = aligned<Real>(InputProduct<Real>::room(3 * H, inputs_, steps, block_of));
+        const Index forward = 6 * H + 3 * H * batch + 3 * H * block;
+        const Index backward = shifts() + sums() + 7 * H * block + (gates_kept_ || !norm_ ? 0 : rest(block));
+        return {inputs_,
+                H,
+                H,
+                gates_kept_ ? 3 * H * positions + rest(positions) : 0,
+                std::max(room + forward, (gates_kept_ ? 1 : 2) * room + backward),
+                true,
+                true};
     }
 
     Index prepared() const override { return product_.prepared(); }
@@ -50,56 +58,30 @@ public:
 
     // dW += ds x', dU += dp h_before', db_ih += sum of ds, db_hh += sum of dp, dx = W' ds, dh_before = z dh + U' dp;
     // with layer norm all but the biases' sums take ds and dp behind its reverse.
+    // Block by block from the last: ds and dp are used while they are near.
     void reverse(const Backward<Real>& call) const override {
-        const Index T = call.at.steps, B = call.at.batch, H = hidden_, positions = T * B, state = B * H;
+        const Index T = call.at.steps, B = call.at.batch, H = hidden_, block = block_steps(H, T, B);
         const Parts<const Real> w = parts(call.parameters);
         const Parts<Real> d = parts(call.gradients);
-        Real* const ds = call.workspace;
-        Real* const dp = ds + 3 * H * positions;
-        Real* const before = dp + 3 * H * positions;
-        Real* const p_n = before + H * positions;
-        Real* const sums = p_n + H;  // 3 H for biases; with layer norm 3 H more
-        Real* const one_position = sums + 6 * H;
-        const Tape<const Real> tape = gates_kept_ ? taped(call.tape, call.tape + positions * 3 * H, positions)
-                                                  : taped<const Real>(ds, one_position + 3 * H, positions);
-        Real* const dh = call.dcarry;
-
-        states_before(call.at, H, call.carry_in, w.h0, call.y, before);
-        if (!gates_kept_) make(call, w, before, sums, dp, taped(ds, one_position + 3 * H, positions));
-        std::fill_n(sums, 6 * H, Real{0});
-        for (Index t = T; t-- > 0;) {
-            for (Index b = 0; b < B; ++b) {
-                const Index p = t * B + b;
-                if (call.at.filler(t, b)) continue;
-                const Real* gates = tape.gates + p * 3 * H;
-                if (!gates_kept_) {
-                    std::copy_n(gates, 3 * H, one_position);
-                    std::copy_n(dp + p * 3 * H + 2 * H, H, p_n);
-                    gates = one_position;
-                } else if (norm_) {
-                    std::copy_n(tape.normal_hh + p * 3 * H + 2 * H, H, p_n);
-                    scale_shift(H, w.norm_hh + 2 * H, w.norm_hh + 5 * H, p_n);
-                    if (bias_) add(H, w.b_hh + 2 * H, p_n);
-                }
-                gru_cell_reverse(H, gates, gates_kept_ && !norm_ ? tape.p_n + p * H : p_n, before + p * H, call.dy + p * H,
-                                 dh + b * H, ds + p * 3 * H, dp + p * 3 * H);
-            }
-            clear_fillers(call.at, t, 3 * H, ds + t * 3 * state);
-            clear_fillers(call.at, t, 3 * H, dp + t * 3 * state);
-            if (norm_)
-                normalise_reverse(B, w.norm_hh, tape.normal_hh + t * 3 * state, tape.inverse_hh + t * 2 * B,
-                                  dp + t * 3 * state, sums);
-            product_.reverse(B, w.U, call.prepared, dp + t * 3 * state, Real{1}, dh);
-            start_states_reverse(call.at, t, H, d.h0, dh);
+        const Index room = aligned<Real>(InputProduct<Real>::room(3 * H, inputs_, T, block));
+        const InputProduct<Real> backward(true, 3 * H, inputs_, w.W, T, block, call.dx ? call.workspace : nullptr);
+        Scratch scratch;
+        scratch.shift_hh = call.workspace + (gates_kept_ ? 1 : 2) * room;
+        scratch.shift_ih = scratch.shift_hh + 3 * H;
+        scratch.sums = scratch.shift_hh + shifts();
+        scratch.ds = scratch.sums + sums();
+        scratch.dp = scratch.ds + 3 * H * block * B;
+        scratch.before = scratch.dp + 3 * H * block * B;
+        scratch.rest = scratch.before + H * block * B;
+        if (shifts() > 0) shift(w.b_hh, w.norm_hh, scratch.shift_hh);
+        if (!gates_kept_) shift(w.b_ih, w.norm_ih, scratch.shift_ih);
+        const InputProduct<Real> forward =
+            gates_kept_ ? backward : InputProduct<Real>(false, 3 * H, inputs_, w.W, T, block, call.workspace + room);
+        for (Index last = T; last > 0;) {
+            const Index first = (last - 1) / block * block;
+            reverse_block(call, {first, last}, w, d, forward, backward, scratch);
+            last = first;
         }
-        spend(positions, dp, sums, d.norm_hh, d.b_hh);
-        product_.gradient(positions, before, dp, d.U);
-
-        std::fill_n(sums, 6 * H, Real{0});
-        if (norm_) normalise_reverse(positions, w.norm_ih, tape.normal_ih, tape.inverse_ih, ds, sums);
-        spend(positions, ds, sums, d.norm_ih, d.b_ih);
-        add_outer(3 * H, inputs_, positions, ds, call.x, d.W);
-        if (call.dx) apply_transposed(3 * H, inputs_, positions, w.W, ds, Real{0}, call.dx);
     }
 
 private:
@@ -120,79 +102,155 @@ private:
         return {p, U, b, b + rows, norm, norm + 2 * rows, learned_state_ ? norm + (norm_ ? 4 * rows : 0) : nullptr};
     }
 
+    /// Places in the workspace of reverse. `rest` is of layer norm that is made again.
+    struct Scratch {
+        Real *shift_hh, *shift_ih, *sums, *ds, *dp, *before, *rest;
+    };
+    Index shifts() const noexcept { return gates_kept_ ? norm_ ? 3 * hidden_ : 0 : 6 * hidden_; }
+    Index sums() const noexcept { return (norm_ ? 6 : bias_ ? 3 : 0) * hidden_; }
+
     /// Parts of a tape; only one of p_n and what follows it is there.
     template <class Number>
     struct Tape {
         Number *gates, *p_n, *normal_ih, *normal_hh, *inverse_ih, *inverse_hh;
     };
+    /// Elements behind the gates.
+    Index rest(Index positions) const noexcept { return positions * (norm_ ? 6 * hidden_ + 4 : hidden_); }
     template <class Number>
     Tape<Number> taped(Number* gates, Number* rest, Index positions) const noexcept {
         Number* const normal_hh = rest + positions * 3 * hidden_;
         Number* const inverse = normal_hh + positions * 3 * hidden_;
         return {gates, rest, rest, normal_hh, inverse, inverse + 2 * positions};
     }
-
-    /// keep: the tape is assigned; else r z n are made in the workspace. The state lives in carry_out.
-    template <bool keep>
-    void run(const Forward<Real>& call) const {
-        const Index T = call.at.steps, B = call.at.batch, H = hidden_, positions = T * B, state = B * H;
-        const Parts<const Real> w = parts(call.parameters);
-        Tape<Real> tape{};
-        if constexpr (keep) tape = taped(call.tape, call.tape + positions * 3 * H, positions);
-        Real* const shift_ih = call.workspace;
-        Real* const shift_hh = shift_ih + 3 * H;
-        Real* const product = shift_hh + 3 * H;
-        Real* const gates = keep ? tape.gates : product + 3 * state;
-
-        input_sums<keep>(call.at, w, call.x, shift_ih, gates, tape);
-        shift(w.b_hh, w.norm_hh, shift_hh);
-        Real* const h = call.carry_out;
-        std::copy_n(call.carry_in, state, h);
-        for (Index t = 0; t < T; ++t) {
-            start_states(call.at, t, H, w.h0, h);
-            products<keep>(B, w, call.prepared, h, shift_hh, product, keep ? tape.normal_hh + t * 3 * state : nullptr,
-                           keep ? tape.inverse_hh + t * 2 * B : nullptr);
-            for (Index b = 0; b < B; ++b) {
-                const Index p = t * B + b;
-                if (!call.at.filler(t, b)) gru_cell(H, gates + p * 3 * H, product + b * 3 * H, h + b * H);
-                if constexpr (keep)
-                    if (!norm_) std::copy_n(product + b * 3 * H + 2 * H, H, tape.p_n + p * H);
-            }
-            std::copy_n(h, state, call.y + t * state);
-            clear_fillers(call.at, t, H, call.y + t * state);
-        }
+    /// Its parts from a position on.
+    template <class Number>
+    Tape<Number> behind(const Tape<Number>& tape, Index position) const noexcept {
+        const Index H = hidden_;
+        return {tape.gates + position * 3 * H,     tape.p_n + position * H,        tape.normal_ih + position * 3 * H,
+                tape.normal_hh + position * 3 * H, tape.inverse_ih + 2 * position, tape.inverse_hh + 2 * position};
     }
 
-    /// s of all positions; keep: layer norm's part of the tape is assigned.
+    void reverse_block(const Backward<Real>& call, Range steps, const Parts<const Real>& w, const Parts<Real>& d,
+                       const InputProduct<Real>& forward, const InputProduct<Real>& backward, const Scratch& s) const {
+        const Segment<Real>& at = call.at;
+        const Index B = at.batch, H = hidden_, from = steps.first * B, positions = steps.size() * B;
+        const Real* const x = call.x + from * inputs_;
+        Real* const dh = call.dcarry;
+        states_before(at, steps, H, call.carry_in, w.h0, call.y, s.before);
+        if (!gates_kept_) make(call, steps, w, forward, s);
+        const Tape<const Real> tape =
+            gates_kept_ ? behind(taped(call.tape, call.tape + at.steps * B * 3 * H, at.steps * B), from)
+                        : taped<const Real>(s.ds, s.rest, positions);
+        if (norm_) std::fill_n(s.sums, sums(), Real{0});
+        for (Index t = steps.last; t-- > steps.first;) {
+            const Index first = t * B - from;
+            Real* const ds = s.ds + first * 3 * H;
+            Real* const dp = s.dp + first * 3 * H;
+            for (Index b = 0; b < B; ++b) {
+                const Index p = first + b;
+                if (at.filler(t, b)) {
+                    std::fill_n(ds + b * 3 * H, 3 * H, Real{0});
+                    std::fill_n(dp + b * 3 * H, 3 * H, Real{0});
+                    continue;
+                }
+                Real* const p_n = dp + b * 3 * H + 2 * H;
+                if (gates_kept_ && norm_) {
+                    std::copy_n(tape.normal_hh + p * 3 * H + 2 * H, H, p_n);
+                    scale_shift(H, w.norm_hh + 2 * H, s.shift_hh + 2 * H, p_n);
+                }
+                gru_cell_reverse(H, tape.gates + p * 3 * H, gates_kept_ && !norm_ ? tape.p_n + p * H : p_n,
+                                 s.before + p * H, call.dy + (from + p) * H, dh + b * H, ds + b * 3 * H,
+                                 dp + b * 3 * H);
+            }
+            if (norm_)
+                normalise_reverse(B, w.norm_hh, tape.normal_hh + first * 3 * H, tape.inverse_hh + first * 2, dp,
+                                  s.sums);
+            product_.reverse(B, w.U, call.prepared, dp, Real{1}, dh);
+            start_states_reverse(at, t, H, d.h0, dh);
+        }
+        spend(positions, s.dp, s.sums, d.norm_hh, d.b_hh);
+        product_.gradient(positions, s.before, s.dp, d.U);
+
+        if (norm_) {
+            std::fill_n(s.sums, sums(), Real{0});
+            normalise_reverse(positions, w.norm_ih, tape.normal_ih, tape.inverse_ih, s.ds, s.sums);
+        }
+        spend(positions, s.ds, s.sums, d.norm_ih, d.b_ih);
+        add_outer(3 * H, inputs_, positions, s.ds, x, d.W);
+        if (call.dx) backward.reverse(positions, s.ds, call.dx + from * inputs_);
+    }
+
+    /// keep: the tape is assigned; else r z n are made in the workspace, block by block.
     template <bool keep>
-    void input_sums(const Segment<Real>& at, const Parts<const Real>& w, const Real* x, Real* shift_ih, Real* s,
-                    const Tape<Real>& tape) const {
-        const Index H = hidden_, positions = at.steps * at.batch;
+    void run(const Forward<Real>& call) const {
+        const Segment<Real>& at = call.at;
+        const Index T = at.steps, B = at.batch, H = hidden_, state = B * H, block = block_steps(H, T, B);
+        const Parts<const Real> w = parts(call.parameters);
+        const InputProduct<Real> inputs(false, 3 * H, inputs_, w.W, T, block, call.workspace);
+        Real* const shift_ih = call.workspace + aligned<Real>(InputProduct<Real>::room(3 * H, inputs_, T, block));
+        Real* const shift_hh = shift_ih + 3 * H;
+        Real* const product = shift_hh + 3 * H;
+        Real* const spare = product + 3 * state;
+        Tape<Real> tape{};
+        if constexpr (keep) tape = taped(call.tape, call.tape + T * 3 * state, T * B);
+
         shift(w.b_ih, w.norm_ih, shift_ih);
-        if (norm_)
-            apply(3 * H, inputs_, positions, w.W, x, Real{0}, s);
-        else
-            apply(3 * H, inputs_, positions, w.W, x, shift_ih, s);
-        clear_fillers(at, 3 * H, s);
+        shift(w.b_hh, w.norm_hh, shift_hh);
+        const bool marks = marked(at);
+        const Real* h = call.carry_in;
+        if (marks) h = std::copy_n(h, state, call.carry_out) - state;  // where it is passed on in place
+        for (Index t = 0; t < T; ++t) {
+            Tape<Real> here{};
+            if constexpr (keep) here = behind(tape, t * B);
+            Real* const y = call.y + t * state;
+            Real* const gates = keep ? here.gates : spare + t % block * 3 * state;
+            if (t % block == 0)
+                input_sums<keep>(at, {t, std::min(t + block, T)}, w, inputs, call.x, shift_ih, gates, here);
+            if (marks) start_states(at, t, H, w.h0, call.carry_out);
+            products<keep>(B, w, call.prepared, h, shift_hh, product, here);
+            for (Index b = 0; b < B; ++b) {
+                if (at.filler(t, b))
+                    std::fill_n(y + b * H, H, Real{0});
+                else
+                    gru_cell(H, gates + b * 3 * H, product + b * 3 * H, h + b * H, y + b * H);
+                if constexpr (keep)
+                    if (!norm_) std::copy_n(product + b * 3 * H + 2 * H, H, here.p_n + b * H);
+            }
+            if (marks)
+                update_states(at, t, H, y, call.carry_out);
+            else
+                h = y;
+        }
+        if (!marks) std::copy_n(h, state, call.carry_out);
+    }
+
+    /// s of some steps; keep: layer norm's part of the tape, from their first position on, is assigned.
+    template <bool keep>
+    void input_sums(const Segment<Real>& at, Range steps, const Parts<const Real>& w, const InputProduct<Real>& inputs,
+                    const Real* x, const Real* shift_ih, Real* s, const Tape<Real>& tape) const {
+        const Index positions = steps.size() * at.batch, state = 3 * hidden_ * at.batch;
+        inputs.forward(positions, x + steps.first * at.batch * inputs_, norm_ ? nullptr : shift_ih, s);
+        for (Index t = steps.first; t < steps.last; ++t)
+            clear_fillers(at, t, 3 * hidden_, s + (t - steps.first) * state);
         if (norm_) normalise<keep>(positions, w.norm_ih, shift_ih, s, tape.normal_ih, tape.inverse_ih);
     }
 
     /// p of `columns` positions, likewise.
     template <bool keep>
     void products(Index columns, const Parts<const Real>& w, const Real* prepared, const Real* h, const Real* shift_hh,
-                  Real* p, Real* normal, Real* inverse) const {
+                  Real* p, const Tape<Real>& tape) const {
         product_.forward(columns, w.U, prepared, h, Real{0}, p, norm_ ? nullptr : shift_hh);
-        if (norm_) normalise<keep>(columns, w.norm_hh, shift_hh, p, normal, inverse);
+        if (norm_) normalise<keep>(columns, w.norm_hh, shift_hh, p, tape.normal_hh, tape.inverse_hh);
     }
 
-    /// The tape of the whole segment but p_n, and p, without recurrence; shifts holds 6 hidden.
-    void make(const Backward<Real>& call, const Parts<const Real>& w, const Real* before, Real* shifts, Real* p,
-              const Tape<Real>& tape) const {
-        const Index H = hidden_, positions = call.at.steps * call.at.batch;
-        input_sums<true>(call.at, w, call.x, shifts, tape.gates, tape);
-        shift(w.b_hh, w.norm_hh, shifts + 3 * H);
-        products<true>(positions, w, call.prepared, before, shifts + 3 * H, p, tape.normal_hh, tape.inverse_hh);
-        for (Index k = 0; k < 3 * H * positions; k += 3 * H) gru_gates(H, tape.gates + k, p + k);
+    /// r z n of a block in the place of ds, p in that of dp, and what layer norm keeps, without recurrence.
+    void make(const Backward<Real>& call, Range steps, const Parts<const Real>& w, const InputProduct<Real>& forward,
+              const Scratch& s) const {
+        const Index H = hidden_, positions = steps.size() * call.at.batch;
+        const Tape<Real> tape = norm_ ? taped(s.ds, s.rest, positions) : Tape<Real>{};
+        input_sums<true>(call.at, steps, w, forward, call.x, s.shift_ih, s.ds, tape);
+        products<true>(positions, w, call.prepared, s.before, s.shift_hh, s.dp, tape);
+        for (Index k = 0; k < 3 * H * positions; k += 3 * H) gru_gates(H, s.ds + k, s.dp + k);
     }
 
     /// to := the sum of biases of the cell and of the layer norm, 0 where there are none.
@@ -236,8 +294,8 @@ private:
         if (norm_)
             add(2 * rows, sums, dnorm);
         else if (bias_)
-            sum_columns(rows, positions, d, sums + rows);
-        if (bias_) add(rows, sums + rows, db);
+            sum_columns(rows, positions, d, sums);
+        if (bias_) add(rows, norm_ ? sums + rows : sums, db);
     }
 
     Index inputs_, hidden_;

@@ -39,7 +39,7 @@ public:
         }
     }
 
-    /// y [position][gates] := W x + the numbers of `column` [gates] at every position.
+    /// y [position][gates] := W x + the numbers of `column` [gates] at every position; null: W x.
     void forward(Index positions, const Real* x, const Real* column, Real* y) const {
         if constexpr (std::is_floating_point_v<Real>) {
             if (packed_) {
@@ -47,7 +47,10 @@ public:
                 return;
             }
         }
-        apply(gates_, inputs_, positions, W_, x, column, y);
+        if (column)
+            apply(gates_, inputs_, positions, W_, x, column, y);
+        else
+            apply(gates_, inputs_, positions, W_, x, Real{0}, y);
     }
     /// dx [position][inputs] := W' dy.
     void reverse(Index positions, const Real* dy, Real* dx) const {

@@ -379,33 +379,32 @@ void gru_gates(Index hidden, Real* __restrict gates, const Real* __restrict prod
 
 // h = (1 - z) n + z h_before
 template <class Real>
-void gru_cell(Index hidden, Real* __restrict gates, const Real* __restrict product, Real* __restrict h) noexcept {
+void gru_cell(Index hidden, Real* __restrict gates, const Real* __restrict product, const Real* __restrict h_before,
+              Real* __restrict h) noexcept {
     gru_gates(hidden, gates, product);
     const Real* const z = gates + hidden;
     const Real* const n = gates + 2 * hidden;
-    for (Index k = 0; k < hidden; ++k) h[k] = (Real{1} - z[k]) * n[k] + z[k] * h[k];
+    for (Index k = 0; k < hidden; ++k) h[k] = (Real{1} - z[k]) * n[k] + z[k] * h_before[k];
 }
 
 template <class Real>
-void gru_cell_reverse(Index hidden, const Real* __restrict gates, const Real* __restrict product,
-                      const Real* __restrict h_before, const Real* __restrict dy, Real* __restrict dh,
-                      Real* __restrict dsums, Real* __restrict dproduct) noexcept {
-    const Real* const r = gates;
-    const Real* const z = gates + hidden;
-    const Real* const n = gates + 2 * hidden;
-    for (Index k = 0; k < hidden; ++k) {
-        const Real dh_k = dh[k] + dy[k];
-        const Real dn = dh_k * (Real{1} - z[k]) * (Real{1} - n[k] * n[k]);
-        const Real dr = dn * product[k] * (r[k] * (Real{1} - r[k]));
-        const Real dz = dh_k * (h_before[k] - n[k]) * (z[k] * (Real{1} - z[k]));
-        dsums[k] = dr;
-        dsums[hidden + k] = dz;
-        dsums[2 * hidden + k] = dn;
-        dproduct[k] = dr;
-        dproduct[hidden + k] = dz;
-        dproduct[2 * hidden + k] = dn * r[k];
-        dh[k] = dh_k * z[k];
-    }
+void gru_cell_reverse(Index hidden, const Real* gates, const Real* product, const Real* __restrict h_before,
+                      const Real* __restrict dy, Real* __restrict dh, Real* dsums, Real* dproduct) noexcept {
+    each<Real>(hidden, [=](auto d, Index k) HWY_ATTR {
+        const auto one = all_of(d, Real{1});
+        const auto r = load(d, gates + k), z = load(d, gates + hidden + k), n = load(d, gates + 2 * hidden + k),
+                   dh_k = load(d, dh + k) + load(d, dy + k);
+        const auto dn = dh_k * (one - z) * (one - n * n);
+        const auto dr = dn * load(d, product + k) * (r * (one - r));
+        const auto dz = dh_k * (load(d, h_before + k) - n) * (z * (one - z));
+        store(d, dr, dsums + k);
+        store(d, dz, dsums + hidden + k);
+        store(d, dn, dsums + 2 * hidden + k);
+        store(d, dr, dproduct + k);
+        store(d, dz, dproduct + hidden + k);
+        store(d, dn * r, dproduct + 2 * hidden + k);
+        store(d, dh_k * z, dh + k);
+    });
 }
 
 template <class Real>
@@ -574,8 +573,8 @@ void gru_gates(Index hidden, Real* gates, const Real* product) noexcept {
     return kernels<Real>().gru_gates(hidden, gates, product);
 }
 template <class Real>
-void gru_cell(Index hidden, Real* gates, const Real* product, Real* h) noexcept {
-    return kernels<Real>().gru_cell(hidden, gates, product, h);
+void gru_cell(Index hidden, Real* gates, const Real* product, const Real* h_before, Real* h) noexcept {
+    return kernels<Real>().gru_cell(hidden, gates, product, h_before, h);
 }
 template <class Real>
 void gru_cell_reverse(Index hidden, const Real* gates, const Real* product, const Real* h_before, const Real* dy,
@@ -633,7 +632,7 @@ Real multiply_add(Real a, Real b, Real c) noexcept {
     template void lstm_cell_reverse(Index, const Real*, const Real*, const Real*, const Real*, const Real*, Real*,    \
                                     Real*, Real*) noexcept;                                                           \
     template void gru_gates(Index, Real*, const Real*) noexcept;                                                      \
-    template void gru_cell(Index, Real*, const Real*, Real*) noexcept;                                                \
+    template void gru_cell(Index, Real*, const Real*, const Real*, Real*) noexcept;                                   \
     template void gru_cell_reverse(Index, const Real*, const Real*, const Real*, const Real*, Real*, Real*,           \
                                    Real*) noexcept;                                                                   \
     template void relu(Index, Real*) noexcept;                                                                        \

@@ -78,12 +78,13 @@ void normed_lstm_cell_reverse(Index hidden, Real epsilon, const Real* gates, con
 template <class Real>
 void gru_gates(Index hidden, Real* gates, const Real* product) noexcept;
 
-/// One GRU cell: its gates; replaces h.
+/// One GRU cell: its gates; assigns h.
 template <class Real>
-void gru_cell(Index hidden, Real* gates, const Real* product, Real* h) noexcept;
+void gru_cell(Index hidden, Real* gates, const Real* product, const Real* h_before, Real* h) noexcept;
 
 /// Its reverse. product: its hidden numbers of block n. dh: in: adjoint of h but for dy, which is added here; out: of
-/// h_before, but for what comes through the product. Assigns dsums and dproduct (3 hidden each).
+/// h_before, but for what comes through the product. Assigns dsums and dproduct (3 hidden each), which may be where the
+/// gates are and, with their block n, the product.
 template <class Real>
 void gru_cell_reverse(Index hidden, const Real* gates, const Real* product, const Real* h_before, const Real* dy,
                       Real* dh, Real* dsums, Real* dproduct) noexcept;

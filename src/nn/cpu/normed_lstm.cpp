@@ -1,9 +1,11 @@
 // One layer of an LSTM with layer normalisation [Ba16, eqs. (20) to (22)]: as the LSTM of lstm.cpp, but
 //   z = gain_ih LN(W x) + shift_ih + b_ih + gain_hh LN(U h) + shift_hh + b_hh,   h = o tanh(gain_c LN(c) + shift_c)
 // with LN(a) = (a - mean) / sqrt(variance + 1e-5) over all numbers of a, of the gates all four blocks, variance biased.
-// Tape, (9 hidden + 2) a position: c, LN(W x), LN(U h), 1 / deviations of the two products; or c alone, and reverse makes
-// the rest again, of the whole segment by one product with x and one with h. h is y.
+// Tape, (9 hidden + 2) a position: c, LN(W x), LN(U h), 1 / deviations of the two products; or c alone, and reverse
+// makes the rest again, block by block of steps. h is y.
 // SPDX-License-Identifier: MIT
+#include "backsweep/base/buffer.hpp"
+#include "nn/cpu/input_product.hpp"
 #include "nn/cpu/kernels.hpp"
 #include "nn/cpu/layers.hpp"
 #include "nn/cpu/multiply.hpp"
@@ -27,16 +29,23 @@ public:
           gates_kept_(part.spec.saves("gates")),
           product_(part.spec, 4 * hidden_) {}
 
-    // Workspace of advance: shifts, gates of one position, zeros, LN(U h) of one step, two c, LN(W x); of reverse:
-    // shifts, their adjoints, gates of one position, zeros, two scratch rows, h of one position, adjoints of both products,
-    // h before the steps, an adjoint of h; LN(W x), LN(U h) of one position and all 1 / deviations, where those of all are
-    // made in the place of their adjoints.
+    // Workspace: W packed; of advance: shifts, gates of one position, zeros, LN(U h) of one step, two c, LN(W x) of a
+    // block; of reverse: shifts, their adjoints, gates of one position, zeros, two scratch rows, h of one position, an
+    // adjoint of h, adjoints of both products and h before the steps of a block; W packed for them, both products of
+    // one position and 1 / deviations of a block, where those are made again in the place of their adjoints.
     Footprint footprint(Index steps, Index batch) const override {
-        const Index H = hidden_, positions = steps * batch;
-        return {inputs_, H, 2 * H, positions * (gates_kept_ ? 9 * H + 2 : H),
-                std::max(H * (9 + 6 * batch + 4 * positions),
-                         H * (16 + 9 * positions + batch) + (gates_kept_ ? 0 : 8 * H + 2 * positions)),
-                true, true};
+        const Index H = hidden_, positions = steps * batch, block_of = block_steps(H, steps, batch),
+                    block = block_of * batch;
+        const Index room = aligned<Real>(InputProduct<Real>::room(4 * H, inputs_, steps, block_of));
+        const Index forward = H * (9 + 6 * batch + 4 * block);
+        const Index backward = H * (20 + batch + 9 * block);
+        return {inputs_,
+                H,
+                2 * H,
+                positions * (gates_kept_ ? 9 * H + 2 : H),
+                std::max(room + forward, gates_kept_ ? room + backward : 2 * room + backward + 8 * H + 2 * block),
+                true,
+                true};
     }
 
     Index prepared() const override { return product_.prepared(); }
@@ -51,90 +60,42 @@ public:
     }
 
     // da, dr = the adjoints of W x and U h;  dW += da x', dU += dr h_before', dx = W' da
+    // Block by block from the last: da and dr are used while they are near.
     void reverse(const Backward<Real>& call) const override {
-        const Segment<Real>& at = call.at;
-        const Index T = at.steps, B = at.batch, I = inputs_, H = hidden_, positions = T * B;
-        const bool marks = marked(at);
+        const Index T = call.at.steps, B = call.at.batch, H = hidden_, block = block_steps(H, T, B);
         const Weights<const Real> w = weights(call.parameters);
         const Weights<Real> d = weights(call.gradients);
-        const Real* const c = call.tape;
-        Real* const shift = call.workspace;
-        Real* const dshift = shift + 4 * H;
-        Real* const gates = dshift + 4 * H;
-        Real* const zeros = gates + 4 * H;
-        Real* const scratch = zeros + H;
-        Real* const h_again = scratch + 2 * H;  // not read
-        Real* const da = h_again + H;
-        Real* const dr = da + positions * 4 * H;
-        Real* const h = dr + positions * 4 * H;
-        Real* const dh_before = h + positions * H;  // where dh is held at fillers
-        Real* const one_position = dh_before + B * H;
-        Real* const inverses = one_position + 8 * H;
-        const Products<const Real> kept =
-            gates_kept_ ? places(c + positions * H, positions) : Products<const Real>{da, dr, inverses, inverses + positions};
-        Real* const dh = call.dcarry;
-        Real* const dc = dh + B * H;
-        states_before(at, H, call.carry_in, w.h0, call.y, h);
-        if (!gates_kept_) {
-            apply(4 * H, I, positions, w.W, call.x, Real{0}, da);
-            // Step by step, as forward: a product of another shape would round otherwise.
-            product_.forward(positions, w.U, call.prepared, h, Real{0}, dr);
-            for (Index p = 0; p < positions; ++p) {
-                inverses[p] = standardise(4 * H, epsilon, da + p * 4 * H);
-                inverses[positions + p] = standardise(4 * H, epsilon, dr + p * 4 * H);
-            }
+        const Index room = aligned<Real>(InputProduct<Real>::room(4 * H, inputs_, T, block));
+        const InputProduct<Real> backward(true, 4 * H, inputs_, w.W, T, block, call.dx ? call.workspace : nullptr);
+        Scratch scratch;
+        scratch.shift = call.workspace + (gates_kept_ ? 1 : 2) * room;
+        scratch.dshift_ih = scratch.shift + 4 * H;
+        scratch.dshift_hh = scratch.dshift_ih + 4 * H;
+        scratch.gates = scratch.dshift_hh + 4 * H;
+        scratch.zeros = scratch.gates + 4 * H;
+        scratch.rows = scratch.zeros + H;
+        scratch.h_again = scratch.rows + 2 * H;
+        scratch.dh_before = scratch.h_again + H;
+        scratch.da = scratch.dh_before + B * H;
+        scratch.dr = scratch.da + block * B * 4 * H;
+        scratch.h = scratch.dr + block * B * 4 * H;
+        scratch.one_position = scratch.h + block * B * H;
+        scratch.inverses = scratch.one_position + 8 * H;
+        sum_shifts(w, scratch.shift);
+        std::fill_n(scratch.dshift_ih, 8 * H, Real{0});
+        std::fill_n(scratch.zeros, H, Real{0});
+        const InputProduct<Real> forward =
+            gates_kept_ ? backward : InputProduct<Real>(false, 4 * H, inputs_, w.W, T, block, call.workspace + room);
+        for (Index last = T; last > 0;) {
+            const Index first = (last - 1) / block * block;
+            reverse_block(call, {first, last}, w, d, forward, backward, scratch);
+            last = first;
         }
-        sum_shifts(w, shift);
-        std::fill_n(dshift, 4 * H, Real{0});
-        std::fill_n(zeros, H, Real{0});
-        const Real* const fresh_c = learned_ ? w.c0 : zeros;
-
-        for (Index t = T; t-- > 0;) {
-            const Real* const c_before = t > 0 ? c + (t - 1) * B * H : call.carry_in + B * H;
-            for (Index b = 0; b < B; ++b) {
-                const Index p = t * B + b;
-                Real* const da_p = da + p * 4 * H;
-                Real* const dr_p = dr + p * 4 * H;
-                if (at.filler(t, b)) {
-                    std::fill_n(da_p, 4 * H, Real{0});
-                    std::fill_n(dr_p, 4 * H, Real{0});
-                    continue;
-                }
-                const Real* from_x = kept.from_x + p * 4 * H;
-                const Real* from_h = kept.from_h + p * 4 * H;
-                if (!gates_kept_) {
-                    std::copy_n(from_x, 4 * H, one_position);
-                    std::copy_n(from_h, 4 * H, one_position + 4 * H);
-                    from_x = one_position;
-                    from_h = one_position + 4 * H;
-                }
-                sums(w, shift, from_x, from_h, gates);
-                lstm_gates(H, gates);
-                normed_lstm_cell_reverse(H, epsilon, gates, at.starts(t, b) ? fresh_c : c_before + b * H,
-                                         c + p * H, w.gain_c, w.shift_c, call.dy + p * H, dh + b * H, dc + b * H,
-                                         da_p, h_again, d.gain_c, d.shift_c, scratch);
-                add(4 * H, da_p, dshift);
-                add_product(4 * H, da_p, from_x, d.gain_ih);
-                add_product(4 * H, da_p, from_h, d.gain_hh);
-                std::fill_n(dr_p, 4 * H, Real{0});
-                add_product(4 * H, da_p, w.gain_hh, dr_p);
-                standardise_reverse(4 * H, from_h, kept.inverse_h[p], dr_p);
-                for (Index k = 0; k < 4 * H; ++k) da_p[k] *= w.gain_ih[k];
-                standardise_reverse(4 * H, from_x, kept.inverse_x[p], da_p);
-            }
-            product_.reverse(B, w.U, call.prepared, dr + t * B * 4 * H, Real{0}, marks ? dh_before : dh);
-            if (!marks) continue;
-            update_states(at, t, H, dh_before, dh);
-            start_states_reverse(at, t, H, d.h0, dh);
-            start_states_reverse(at, t, H, d.c0, dc);
-        }
-
-        product_.gradient(positions, h, dr, d.U);
-        add_outer(4 * H, I, positions, da, call.x, d.W);
-        for (Real* const to : {d.shift_ih, d.shift_hh}) add(4 * H, dshift, to);
-        if (bias_)
-            for (Real* const to : {d.b_ih, d.b_hh}) add(4 * H, dshift, to);
-        if (call.dx) apply_transposed(4 * H, I, positions, w.W, da, Real{0}, call.dx);
+        add(4 * H, scratch.dshift_ih, d.shift_ih);
+        add(4 * H, scratch.dshift_hh, d.shift_hh);
+        if (!bias_) return;
+        add(4 * H, scratch.dshift_ih, d.b_ih);
+        add(4 * H, scratch.dshift_hh, d.b_hh);
     }
 
 private:
@@ -178,6 +139,78 @@ private:
         return {from_x, from_h, inverses, inverses + positions};
     }
 
+    /// Places in the workspace of reverse. h_again is not read, dh_before is where dh is held at fillers; the last two
+    /// are of products that are made again.
+    struct Scratch {
+        Real *shift, *dshift_ih, *dshift_hh, *gates, *zeros, *rows, *h_again, *dh_before, *da, *dr, *h, *one_position,
+            *inverses;
+    };
+
+    void reverse_block(const Backward<Real>& call, Range steps, const Weights<const Real>& w, const Weights<Real>& d,
+                       const InputProduct<Real>& forward, const InputProduct<Real>& backward, const Scratch& s) const {
+        const Segment<Real>& at = call.at;
+        const Index B = at.batch, I = inputs_, H = hidden_, from = steps.first * B, positions = steps.size() * B,
+                    all = at.steps * B;
+        const bool marks = marked(at);
+        const Real* const c = call.tape;
+        const Real* const x = call.x + from * I;
+        const Real* const fresh_c = learned_ ? w.c0 : s.zeros;
+        Real* const dh = call.dcarry;
+        Real* const dc = dh + B * H;
+        states_before(at, steps, H, call.carry_in, w.h0, call.y, s.h);
+        Products<const Real> kept{s.da, s.dr, s.inverses, s.inverses + positions};
+        if (gates_kept_) {
+            kept = places(c + all * H, all);
+            kept = {kept.from_x + from * 4 * H, kept.from_h + from * 4 * H, kept.inverse_x + from,
+                    kept.inverse_h + from};
+        } else {
+            forward.forward(positions, x, nullptr, s.da);
+            product_.forward(positions, w.U, call.prepared, s.h, Real{0}, s.dr);
+            for (Index p = 0; p < positions; ++p) {
+                s.inverses[p] = standardise(4 * H, epsilon, s.da + p * 4 * H);
+                s.inverses[positions + p] = standardise(4 * H, epsilon, s.dr + p * 4 * H);
+            }
+        }
+        for (Index t = steps.last; t-- > steps.first;) {
+            const Real* const c_before = t > 0 ? c + (t - 1) * B * H : call.carry_in + B * H;
+            for (Index b = 0; b < B; ++b) {
+                const Index p = t * B + b - from;
+                Real* const da = s.da + p * 4 * H;
+                Real* const dr = s.dr + p * 4 * H;
+                if (at.filler(t, b)) {
+                    std::fill_n(da, 4 * H, Real{0});
+                    std::fill_n(dr, 4 * H, Real{0});
+                    continue;
+                }
+                const Real* from_x = kept.from_x + p * 4 * H;
+                const Real* from_h = kept.from_h + p * 4 * H;
+                if (!gates_kept_) {
+                    from_x = std::copy_n(from_x, 4 * H, s.one_position) - 4 * H;
+                    from_h = std::copy_n(from_h, 4 * H, s.one_position + 4 * H) - 4 * H;
+                }
+                sums(w, s.shift, from_x, from_h, s.gates);
+                lstm_gates(H, s.gates);
+                normed_lstm_cell_reverse(H, epsilon, s.gates, at.starts(t, b) ? fresh_c : c_before + b * H,
+                                         c + (from + p) * H, w.gain_c, w.shift_c, call.dy + (from + p) * H, dh + b * H,
+                                         dc + b * H, da, s.h_again, d.gain_c, d.shift_c, s.rows);
+                std::copy_n(da, 4 * H, dr);
+                scale_shift_reverse(4 * H, w.gain_hh, from_h, dr, d.gain_hh, s.dshift_hh);
+                standardise_reverse(4 * H, from_h, kept.inverse_h[p], dr);
+                scale_shift_reverse(4 * H, w.gain_ih, from_x, da, d.gain_ih, s.dshift_ih);
+                standardise_reverse(4 * H, from_x, kept.inverse_x[p], da);
+            }
+            product_.reverse(B, w.U, call.prepared, s.dr + (t * B - from) * 4 * H, Real{0}, marks ? s.dh_before : dh);
+            if (!marks) continue;
+            update_states(at, t, H, s.dh_before, dh);
+            start_states_reverse(at, t, H, d.h0, dh);
+            start_states_reverse(at, t, H, d.c0, dc);
+        }
+
+        product_.gradient(positions, s.h, s.dr, d.U);
+        add_outer(4 * H, I, positions, s.da, x, d.W);
+        if (call.dx) backward.reverse(positions, s.da, call.dx + from * I);
+    }
+
     /// What z has at every position.
     void sum_shifts(const Weights<const Real>& w, Real* shift) const {
         std::copy_n(w.shift_ih, 4 * hidden_, shift);
@@ -194,36 +227,38 @@ private:
         add_product(4 * hidden_, w.gain_hh, from_h, z);
     }
 
-    /// c and products are made where the tape keeps them; null: LN(W x) in the workspace, LN(U h) and c there for as long as
-    /// they are needed.
+    /// c and products are made where the tape keeps them; null: in the workspace, LN(W x) block by block, LN(U h) and c
+    /// for as long as they are needed.
     void run(const Forward<Real>& call, Real* kept_c, const Products<Real>& kept) const {
         const Segment<Real>& at = call.at;
-        const Index T = at.steps, B = at.batch, I = inputs_, H = hidden_, positions = T * B;
+        const Index T = at.steps, B = at.batch, I = inputs_, H = hidden_, block = block_steps(H, T, B);
         const bool marks = marked(at);
         const Weights<const Real> w = weights(call.parameters);
-        Real* const shift = call.workspace;
+        const InputProduct<Real> inputs(false, 4 * H, I, w.W, T, block, call.workspace);
+        Real* const shift = call.workspace + aligned<Real>(InputProduct<Real>::room(4 * H, I, T, block));
         Real* const gates = shift + 4 * H;
         Real* const zeros = gates + 4 * H;
         Real* const one_step = zeros + H;
         Real* const two_cells = one_step + B * 4 * H;
-        Real* const from_x = kept.from_x ? kept.from_x : two_cells + 2 * B * H;
+        Real* const spare = two_cells + 2 * B * H;
         sum_shifts(w, shift);
         std::fill_n(zeros, H, Real{0});
         const Real* const fresh_c = learned_ ? w.c0 : zeros;
-        apply(4 * H, I, positions, w.W, call.x, Real{0}, from_x);
 
         const Real* h = call.carry_in;
         const Real* c = call.carry_in + B * H;
         if (marks) h = std::copy_n(h, B * H, call.carry_out) - B * H;  // where it is passed on in place
         for (Index t = 0; t < T; ++t) {
+            Real* const from_x = kept.from_x ? kept.from_x + t * B * 4 * H : spare + t % block * B * 4 * H;
             Real* const from_h = kept.from_h ? kept.from_h + t * B * 4 * H : one_step;
             Real* const c_next = kept_c ? kept_c + t * B * H : two_cells + t % 2 * B * H;
             Real* const y = call.y + t * B * H;
+            if (t % block == 0) inputs.forward(std::min(block, T - t) * B, call.x + t * B * I, nullptr, from_x);
             if (marks) start_states(at, t, H, w.h0, call.carry_out);
             product_.forward(B, w.U, call.prepared, h, Real{0}, from_h);
             for (Index b = 0; b < B; ++b) {
                 const Index p = t * B + b;
-                Real* const x_p = from_x + p * 4 * H;
+                Real* const x_p = from_x + b * 4 * H;
                 Real* const h_p = from_h + b * 4 * H;
                 Real inverse_x = 0, inverse_h = 0;
                 if (at.filler(t, b)) {

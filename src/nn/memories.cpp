@@ -106,20 +106,26 @@ Real* Memories<Real>::logged_row(std::size_t memory, Index step) {
 }
 
 template <class Real>
-void Memories<Real>::start(const Real* between, Real* state) {
-    const Index carry = network_->carry() * batch_;
-    if (between)
-        std::copy_n(between, carry, state);
-    else
+void Memories<Real>::first(const Real* between, Real* state) const {
+    if (!between) {
         std::fill_n(state, layout_.state, Real{0});
+        return;
+    }
+    std::copy_n(between, network_->carry() * batch_, state);
+    for (std::size_t m = 0; m < memories().size(); ++m)
+        if (!logged(m))
+            std::copy_n(between + layout_.in_between[m], memories()[m].rows * row(m), state + layout_.in_state[m]);
+}
+
+template <class Real>
+void Memories<Real>::start(const Real* between, Real* state) {
+    first(between, state);
     if (memories().empty()) return;
     carried_ = between != nullptr;
     for (std::size_t m = 0; m < memories().size(); ++m) {
         const Index rows = memories()[m].rows, kept = rows * row(m), window = steps_ * row(m);
         if (logged(m)) logs_[m].reserve(window + (carried_ ? kept : 0), kept + std::min(chunk_, steps_) * row(m));
-        if (!between) continue;
-        std::copy_n(between + layout_.in_between[m], kept,
-                    logged(m) ? logged_row(m, -rows) : state + layout_.in_state[m]);
+        if (between && logged(m)) std::copy_n(between + layout_.in_between[m], kept, logged_row(m, -rows));
     }
     const Index flags = network_->remembered() * batch_;
     flags_.resize(flags);

@@ -172,8 +172,10 @@ void Network<Real>::count() {
         prepared_ += aligned<Real>(layer(l).prepared());
         carry_offsets_.push_back(carry_);
         carry_ += sizes.carry;
+        layer_carry_ = std::max(layer_carry_, sizes.carry);
         if (sizes.carry > 0 || memory_offsets_.back() < static_cast<Index>(memories_.size())) carry_depth_ = l + 1;
     }
+    carry_offsets_.push_back(carry_);
     if (outputs_ > 0) carry_depth_ = depth();
     for (const MemoryShape& memory : memories_) {
         remembered_ = std::max(remembered_, memory.rows);

@@ -64,10 +64,13 @@ TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index
     const Index link = std::min(chunk, steps);
     const MemoryLayout memories = memory_layout(network, batch, link, places);
     const auto bytes = [](Index count) { return count * static_cast<std::int64_t>(sizeof(Real)); };
-    const Index rows = std::max(memories.area, memories.darea);
+    const Index rows = std::max(memories.area, memories.darea), carry = network.carry() * batch;
+    const bool alone = memories.state == carry && memories.adjoint == carry;
     return {bytes(memories.state),
-            bytes(aligned<Real>(network.carry() * batch) + memories.area + program.rest),
-            bytes(program.scratch + memories.state + workspace(network, link, batch) + rows) + memories.seen,
+            bytes((alone ? 0 : carry) + memories.area + program.rest),
+            alone ? bytes(carry) : 0,
+            alone ? bytes(carry) : bytes(memories.state + memories.adjoint),
+            bytes(program.scratch + network.layer_carry() * batch + workspace(network, link, batch) + rows) + memories.seen,
             links_of(steps, chunk) * static_cast<std::int64_t>(sizeof(double)) +
                 memory_log_bytes(network, batch, steps, chunk, carried, places),
             bytes(memories.between),
@@ -93,7 +96,8 @@ TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chun
       chunk_(chunk),
       prepared_(Kind::parameters, ledger),
       scratch_(Kind::workspace, ledger),
-      carry_(Kind::workspace, ledger),
+      spare_(Kind::workspace, ledger),
+      block_(Kind::carry, ledger),
       workspace_(Kind::workspace, ledger),
       log_(Kind::log, ledger),
       memories_(network, batch, chunk, std::move(places), ledger),
@@ -103,7 +107,13 @@ TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chun
     if (chunk < 1) throw InvalidArgument("a time chain wants chunks of at least 1 step, got " + std::to_string(chunk));
     const std::string problem = depth_.problem(layer_names(network));
     if (!problem.empty()) throw InvalidArgument(problem);
-    carry_.resize(memories_.layout().state);
+    spare_.resize(network.layer_carry() * batch);
+}
+
+template <class Real>
+bool TimeChain<Real>::carry_alone() const noexcept {
+    const Index carry = network_->carry() * batch_;
+    return memories_.layout().state == carry && memories_.layout().adjoint == carry;
 }
 
 template <class Real>
@@ -265,6 +275,14 @@ void TimeChain<Real>::initial(State& x) const {
     memories_.start(start_ ? start_->carry.data() : nullptr, x.carry.data());
 }
 
+/// x_0 of a sweep that initial() has begun.
+template <class Real>
+void TimeChain<Real>::again(State& x) const {
+    x.carry.bind(Kind::carry, *ledger_);
+    x.carry.resize(memories_.layout().state);
+    memories_.first(start_ ? start_->carry.data() : nullptr, x.carry.data());
+}
+
 template <class Real>
 void TimeChain<Real>::carry_over(Index link, const State& x, State& to) {
     if (link < 0 || link > *length() || x.carry.size() != memories_.layout().state)
@@ -335,7 +353,7 @@ Segment<Real> TimeChain<Real>::segment(Index link) {
 }
 
 template <class Real>
-DepthFrame<Real> TimeChain<Real>::frame(Index link, const Real* carry_in, Real* area) {
+DepthFrame<Real> TimeChain<Real>::frame(Index link, const Real* carry_in, Real* carry_out, Real* area) {
     if (!parameters(link) && network_->parameters().size() > 0)
         throw InvalidArgument("a sweep reads parameters, but none were given; call use(parameters)");
     DepthFrame<Real> f;
@@ -346,7 +364,8 @@ DepthFrame<Real> TimeChain<Real>::frame(Index link, const Real* carry_in, Real* 
     f.parameters = parameters(link);
     f.prepared = prepared(link);
     f.carry_in = carry_in;
-    f.carry_out = carry_.data();
+    f.carry_out = carry_out;
+    f.spare = spare_.data();
     f.workspace = workspace_.data();
     return f;
 }
@@ -448,7 +467,7 @@ void TimeChain<Real>::same_bits(const DepthFrame<Real>& frame, Index link, Index
     const Footprint f = frame.footprint(layer);
     // The loss is written by record alone.
     std::array<Blob, 3> made{bytes(y, y ? f.outputs * frame.at.steps * batch_ : 0),
-                             bytes(frame.carry_out + network_->carry_offset(layer, batch_), f.carry * batch_),
+                             bytes(frame.carry_after(layer), f.carry * batch_),
                              bytes(&log_[link], f.outputs == 0 ? 1 : 0)};
     const std::uint64_t now = fingerprint(made) | 1;
     prints_.resize(static_cast<std::size_t>(*length() * network_->depth()), 0);
@@ -463,40 +482,64 @@ void TimeChain<Real>::same_bits(const DepthFrame<Real>& frame, Index link, Index
 template <class Real>
 Index TimeChain<Real>::advance(Range r, State& x) {
     for (Index link = r.first; link < r.last; ++link) {
-        const DepthFrame<Real> f = frame(link, x.carry.data(), memories_.scratch());
+        const DepthFrame<Real> f = frame(link, x.carry.data(), x.carry.data(), memories_.scratch());
         memories_.load(x.carry.data());
         input(link, array(program_.advance_input, nullptr));
         run(program_.advance, f, link, nullptr);
         output(link, array(program_.advance_output, nullptr));
-        memories_.keep(f.at.steps, carry_.data());
-        x.carry.swap(carry_);
+        memories_.keep(f.at.steps, x.carry.data());
     }
     return r.last;
 }
 
 template <class Real>
-Index TimeChain<Real>::record(Range r, State& x, Tape& tape) {
+void TimeChain<Real>::shape(Tape& tape) const {
+    tape.carry.bind(carry_alone() ? Kind::carry : Kind::tape, *ledger_);
+    tape.carry.resize(network_->carry() * batch_);
     tape.values.bind(Kind::tape, *ledger_);
-    tape.values.resize(aligned<Real>(network_->carry() * batch_) + memories_.layout().area + program_.rest);
-    std::copy_n(x.carry.begin(), network_->carry() * batch_, tape.values.begin());
-    const DepthFrame<Real> f = frame(r.first, tape.values.data(), area_of(tape));
-    memories_.load(x.carry.data());
-    input(r.first, array(program_.input, rest_of(tape)));
-    run(program_.record, f, r.first, rest_of(tape));
-    output(r.first, array(program_.output, rest_of(tape)));
-    if (!std::isfinite(log_[r.first])) not_finite(r.first, tape);
-    memories_.keep(f.at.steps, carry_.data());
-    x.carry.swap(carry_);
+    tape.values.resize(memories_.layout().area + program_.rest);
+}
+
+template <class Real>
+void TimeChain<Real>::make(Index link, State* x, Tape& tape) {
+    const DepthFrame<Real> f =
+        frame(link, tape.carry.data(), x ? x->carry.data() : nullptr, tape.values.data());
+    if (x) memories_.load(x->carry.data());
+    input(link, array(program_.input, rest_of(tape)));
+    run(program_.record, f, link, rest_of(tape));
+    output(link, array(program_.output, rest_of(tape)));
+    if (!std::isfinite(log_[link])) not_finite(link, tape);
+    if (x) memories_.keep(f.at.steps, x->carry.data());
+}
+
+template <class Real>
+Index TimeChain<Real>::record(Range r, State& x, Tape& tape) {
+    if (carry_alone() && tape.carry.empty()) tape.carry.swap(block_);
+    shape(tape);
+    std::copy_n(x.carry.begin(), tape.carry.size(), tape.carry.begin());
+    make(r.first, &x, tape);
     return r.last;
+}
+
+/// The tape takes the state's memory.
+template <class Real>
+void TimeChain<Real>::keep(Range r, State& x, Tape& tape) {
+    if (!carry_alone()) {
+        record(r, x, tape);
+        return;
+    }
+    tape.carry.swap(x.carry);
+    shape(tape);
+    make(r.first, nullptr, tape);
 }
 
 /// Runs the link once more, layer by layer, to find where it begins.
 template <class Real>
 void TimeChain<Real>::not_finite(Index link, Tape& link_tape) {
-    const Real* const carry_in = link_tape.values.data();
+    const Real* const carry_in = link_tape.carry.data();
     DepthChain<Real> depth(*ledger_);
     DepthFrame<Real>& f = depth.frame();
-    f = frame(link, carry_in, area_of(link_tape));
+    f = frame(link, carry_in, nullptr, link_tape.values.data());
     const Segment<Real>& at = f.at;
     const double loss = log_[link];
     Index step = at.first;
@@ -536,6 +579,7 @@ void TimeChain<Real>::not_finite(Index link, Tape& link_tape) {
 
 template <class Real>
 void TimeChain<Real>::seed(const State&, Adjoint& a) {
+    if (a.carry.empty()) a.carry.swap(block_);
     if (end_)
         a = *end_;
     else if (a.carry.empty())
@@ -544,10 +588,24 @@ void TimeChain<Real>::seed(const State&, Adjoint& a) {
         a.carry.fill(Real{0});
 }
 
+/// The adjoint takes the memory of the last state; that one has what no tape has taken (a killed sweep's, which is lost).
 template <class Real>
-void TimeChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
+void TimeChain<Real>::spend(State& x, Adjoint& a) {
+    if (carry_alone() && a.carry.empty()) a.carry.swap(x.carry), x.carry.swap(block_);
+    seed(x, a);
+}
+
+template <class Real>
+void TimeChain<Real>::reuse(Adjoint& a) {
+    if (!carry_alone()) return;
+    if (block_.empty()) block_.swap(a.carry);
+    a.carry.release();  // where the last sweep's tapes had memory enough
+}
+
+template <class Real>
+void TimeChain<Real>::reverse(Range r, State& x, Tape& tape, Adjoint& a) {
     if (!gradients_ && network_->parameters().size() > 0) throw InvalidArgument("reverse adds to the gradients, but none were given; call add_to() first");
-    DepthFrame<Real> f = frame(r.first, tape.values.data(), area_of(tape));
+    DepthFrame<Real> f = frame(r.first, tape.carry.data(), nullptr, tape.values.data());
     memories_.spread(f.at.steps, a.carry.data());
     f.dmemory = memories_.drows();
     f.gradients = gradients_;
@@ -569,9 +627,10 @@ void TimeChain<Real>::reverse(Range r, State&, Tape& tape, Adjoint& a) {
         std::copy_n(array(program_.input_gradient, rest_of(tape)), f.at.steps * batch_ * width,
                     window_.input_gradient + r.first * chunk_ * batch_ * width);
     }
+    if (carry_alone() && x.carry.empty()) x.carry.swap(tape.carry);
 }
 
-static_assert(Chain<DepthChain<float>> && Chain<TimeChain<float>>);
+static_assert(Keeps<DepthChain<float>> && Keeps<TimeChain<float>>);
 template class TimeChain<float>;
 template class TimeChain<double>;
 template class TimeChain<Dual<double>>;

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstdio>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace backsweep {
@@ -29,21 +30,37 @@ struct Counts {
     Index advances = 0, states = 0, tapes = 1, on_disk = 0, writes = 0, reads = 0;
     Index actions = 0;    // about; only where there are slots on disk
     double waited = 0.0;  // for the disk: see wait()
+    Index starts = 0;     // of the states: 1 where x_0 has a slot in RAM of its own
 };
+
+Counts starting(Counts c, Index starts) {
+    c.starts = starts;
+    return c;
+}
 
 Counts count_periodic(Index links, Index period) {
     const Index blocks = 1 + (links - 1) / period;
-    return {(blocks - 1) * period, blocks - 1, std::min(period, links)};
+    return starting({(blocks - 1) * period, blocks - 1, std::min(period, links)}, blocks > 1 ? 1 : 0);
 }
 
 Counts count_revolve(Index links, Index slots) {
-    return {revolve_advances(links, slots), std::min(slots, links - 1)};
+    return starting({revolve_advances(links, slots), std::min(slots, links - 1)}, links > 1 ? 1 : 0);
 }
 
 std::unique_ptr<Schedule> made(const ScheduleOptions& options) {
     std::unique_ptr<Schedule> schedule = make_schedule(options);
     if (options.family == "mixed") schedule = std::make_unique<Apart>(std::move(schedule));
     return schedule;
+}
+
+/// Slots in RAM that hold a state, but none but x_0.
+Index starts_of(Schedule& schedule) {
+    std::set<std::int32_t> start, others;
+    schedule.rewind();
+    for (Action a = schedule.next(); a.verb != Verb::done; a = schedule.next())
+        if (a.verb == Verb::save && a.to.tier == Tier::ram) (a.steps.first == 0 ? start : others).insert(a.to.index);
+    schedule.rewind();
+    return std::count_if(start.begin(), start.end(), [&](std::int32_t slot) { return others.count(slot) == 0; });
 }
 
 PeriodicDiskOptions blocks_of(const ScheduleOptions& o, Index links) {
@@ -66,29 +83,33 @@ Counts count(const ScheduleOptions& o, Index links) {
         const Index in_ram = std::count(c.tiers.begin(), c.tiers.end(), Tier::ram);
         const Index moves = std::accumulate(c.writes.begin(), c.writes.end(), Index{0}) +
                             std::accumulate(c.reads.begin(), c.reads.end(), Index{0});
-        return {c.advances,         in_ram, 1, static_cast<Index>(c.tiers.size()) - in_ram, c.disk_writes, c.disk_reads,
-                2 * (links + moves)};
+        return starting({c.advances, in_ram, 1, static_cast<Index>(c.tiers.size()) - in_ram, c.disk_writes,
+                         c.disk_reads, 2 * (links + moves)},
+                        !c.tiers.empty() && c.tiers.front() == Tier::ram ? 1 : 0);
     }
     if (o.family == "periodic_disk") {
         const PeriodicDiskCounts c = periodic_disk_counts(blocks_of(o, links));
         const Index tail = links - c.disk_writes * c.period,
                     longest = c.disk_writes > 0 ? std::max(tail, c.period) : tail;
         const Index moves = c.ram_writes + c.ram_reads + c.disk_writes + c.disk_reads;
-        return {
-            c.advances,         std::min(o.levels[0].slots, longest - 1), 1, c.disk_writes, c.disk_writes, c.disk_reads,
-            2 * (links + moves)};
+        const bool others = (c.disk_writes > 0 && tail > 1) || (c.disk_writes > 1 && c.period > 1);
+        return starting({c.advances, std::min(o.levels[0].slots, longest - 1), 1, c.disk_writes, c.disk_writes,
+                         c.disk_reads, 2 * (links + moves)},
+                        longest > 1 && !others ? 1 : 0);
     }
     const std::unique_ptr<Schedule> schedule = made(o);
     const Play play = predict(*schedule, links);
     const auto disk = static_cast<std::size_t>(Tier::disk);
-    return {play.advances,         play.state_slots[ram], play.tape_slots[ram] + 1,
-            play.peak_slots[disk], play.writes[disk],     play.reads[disk]};
+    return starting({play.advances, play.state_slots[ram], play.tape_slots[ram] + 1, play.peak_slots[disk],
+                     play.writes[disk], play.reads[disk]},
+                    starts_of(*schedule));
 }
 
 Bytes bytes(const Workload& w, const Counts& c) {
     Bytes all = w.always;
-    all[Kind::slots] += c.states * w.state;
+    all[Kind::slots] += (c.states - (w.remakes ? c.starts : 0)) * w.state;
     all[Kind::tape] += c.tapes * w.tape;
+    all[Kind::carry] += c.tapes * w.tape_carry;
     if (c.on_disk > 0) all[Kind::workspace] += w.buffers;
     return all;
 }
@@ -287,15 +308,17 @@ private:
         constexpr double most_additions = 1e8;
         if (w_.state < 1 || links_ < 3) return;
         const Bytes least = bytes(w_, {});
-        std::int64_t room = w_.state * links_ + w_.tape * links_;
+        const std::int64_t tape = w_.tape + w_.tape_carry;
+        std::int64_t room = w_.state * links_ + tape * links_;
         if (budget_.ram != Budget::unlimited) room = std::min(room, budget_.ram - least.total());
         if (budget_.time_axis != Budget::unlimited) room = std::min(room, budget_.time_axis - least.time_axis());
+        if (w_.remakes) room += w_.state;
         MixedOptions options;
         options.steps = links_;
-        options.tape_units = std::max<Index>(1, (w_.tape + w_.state - 1) / w_.state);
+        options.tape_units = std::max<Index>(1, (tape + w_.state - 1) / w_.state);
         options.restart = false;
         // A link whose tape is not kept in the first sweep is run twice at least.
-        const Index tapes = room / std::max<std::int64_t>(1, w_.tape);
+        const Index tapes = room / std::max<std::int64_t>(1, tape);
         Counts bound;
         bound.advances = std::max<Index>(0, links_ - 1 - tapes);
         if (room < w_.state || cost(w_, bound) >= best) return;
@@ -403,9 +426,10 @@ private:
 std::string Workload::problem() const {
     if (steps < 1) return "a workload has at least 1 step, got " + std::to_string(steps);
     if (chunk < 1) return "a link has at least 1 step, got chunk = " + std::to_string(chunk);
-    for (const auto& [name, bytes] : {std::pair{"state", state}, std::pair{"tape", tape}, std::pair{"disk", disk},
-                                      std::pair{"disk_slot", disk_slot}, std::pair{"disk_file", disk_file},
-                                      std::pair{"buffers", buffers}, std::pair{"disk_buffers", disk_buffers}})
+    for (const auto& [name, bytes] :
+         {std::pair{"state", state}, std::pair{"tape", tape}, std::pair{"tape_carry", tape_carry},
+          std::pair{"disk", disk}, std::pair{"disk_slot", disk_slot}, std::pair{"disk_file", disk_file},
+          std::pair{"buffers", buffers}, std::pair{"disk_buffers", disk_buffers}})
         if (bytes < 0)
             return std::string("bytes and buffers are not negative, got ") + name + " = " + std::to_string(bytes);
     for (const double c : {advance, record, reverse, write, read})

@@ -155,8 +155,12 @@ std::vector<Index> Planner<Real>::chunks() const {
     for (Index links = 1; links <= 16; ++links) all.push_back(ceil_div(window, links));
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
+    // The whole window, layers outside, pays where what goes between two layers is less than their carries.
+    Index width = 1;
+    for (Index l = 0; l < network.depth(); ++l) width = std::max(width, network.layer(l).footprint(1, 1).outputs);
+    const Index whole = window * width < network.carry() ? window : 0;
     std::erase_if(all, [&](Index chunk) {
-        if (chunk > longest) return true;
+        if (chunk > longest && chunk != whole) return true;
         if (options_.look_back > 0 && (source_->window() % chunk != 0 || options_.look_back % chunk != 0)) return true;
         return options_.windows.law != WindowSpec::Law::fixed &&
                !options_.windows.problem(source_->window(), chunk).empty();
@@ -349,7 +353,7 @@ void Planner<Real>::refine(const Budget& budget, Found& found) const {
         if (left_to_try <= 0 || cost >= found.below()) break;
         const Index links = w.links();
         Bytes held = w.always;
-        held[Kind::tape] += links * w.tape;
+        held[Kind::tape] += links * (w.tape + w.tape_carry);
         try_with(way, left_by(held) / links), --left_to_try;
         constexpr Index parts = 6;
         Index before = 0;
@@ -357,8 +361,8 @@ void Planner<Real>::refine(const Budget& budget, Found& found) const {
             const Index states = std::max<Index>(1, (links - 1) * part / parts);
             if (links == 1 || states == std::exchange(before, states)) continue;
             held = w.always;
-            held[Kind::tape] += w.tape;
-            held[Kind::slots] += states * w.state;
+            held[Kind::tape] += w.tape + w.tape_carry;
+            held[Kind::slots] += (states - 1) * w.state;
             try_with(way, left_by(held)), --left_to_try;
         }
     }

@@ -211,6 +211,7 @@ Workload workload(const Network<Real>& network, const Source<Real>& source, cons
     const Cuts cuts(source.batch(), o.micro_batches, o.shards);
     const std::int64_t parameters = network.parameters().size() * static_cast<std::int64_t>(sizeof(Real));
     Workload w;
+    w.remakes = true;
     w.steps = longest_window(source, o);
     w.chunk = o.chunk;
     w.advance = w.record = w.reverse = 0.0;
@@ -223,9 +224,10 @@ Workload workload(const Network<Real>& network, const Source<Real>& source, cons
         w.record += work.record;
         w.reverse += work.reverse;
         w.state += sizes.state;
-        // The working state and the adjoint; with carry, x_0 and the next x_0 of every micro-batch.
-        w.always[Kind::carry] += sizes.state + sizes.adjoint + (o.carry ? 2 * o.micro_batches * sizes.between : 0);
+        // With carry, x_0 and the next x_0 of every micro-batch.
+        w.always[Kind::carry] += sizes.working + (o.carry ? 2 * o.micro_batches * sizes.between : 0);
         w.tape += sizes.tape;
+        w.tape_carry += sizes.tape_carry;
         w.always[Kind::workspace] += sizes.workspace;
         w.always[Kind::log] += sizes.log;
         if (o.form == TrainOptions::LookBack::once) w.always[Kind::parameters] += sizes.prepared;  // by every shard

@@ -115,6 +115,39 @@ public:
     }
 };
 
+/// Makes its x_0 again, which may meanwhile have become another.
+class Remaking : public test::Field {
+public:
+    using Field::Field;
+    double drift = 0.0;
+    mutable Index times = 0;
+    void again(State& x) const {
+        ++times;
+        x = initial();
+        x.u[0] += drift;
+    }
+};
+
+/// One block of memory less: a tape takes the state's, the adjoint that of the last state, and gives it back.
+class Sharing : public Remaking {
+public:
+    using Remaking::Remaking;
+    void keep(Range r, State& x, Tape& tape) {
+        record(r, x, tape);
+        x.u.release();
+    }
+    void spend(State& x, Adjoint& a) {
+        if (!a.u.data()) a.u.swap(x.u);
+        seed(x, a);
+    }
+    void reuse(Adjoint& a) { a.u.release(); }
+    void shape(Tape& tape) const { tape.resize(initial().u.size()); }
+    void reverse(Range r, State& x, Tape& tape, Adjoint& a) {
+        Field::reverse(r, x, tape, a);
+        if (!x.u.data()) x.u.swap(tape);
+    }
+};
+
 template <class C>
 void play(C& chain, std::vector<Action> actions, Store* store = nullptr) {
     Execution run(chain, std::make_unique<test::Script>(std::move(actions)));
@@ -617,6 +650,96 @@ BOOST_AUTO_TEST_CASE(peaks_by_kind_are_those_of_the_schedule) {
         BOOST_CHECK_EQUAL(ledger.peak()[Kind::tape], state);
         BOOST_CHECK_EQUAL(ledger.peak()[Kind::workspace], 2 * state);  // scratch and adjoint
         BOOST_CHECK_EQUAL(ledger.peak_total(), (s + 4) * state);
+    }
+}
+
+// x_0 takes no slot's memory where the chain makes it again; the bits are those of a chain that keeps it.
+BOOST_AUTO_TEST_CASE(a_start_that_is_made_again_takes_no_slot) {
+    constexpr Index n = 24, width = 50, state = 8 * width;
+    const auto bits = [](Execution<test::Field>& run) {
+        run.forward();
+        run.backward();
+        const auto u = run.adjoint().u.span();
+        return std::vector<double>(u.begin(), u.end());
+    };
+    for (auto& [name, schedule] : test::every_schedule(n)) {
+        BOOST_TEST_CONTEXT(name) {
+            test::Field plain(n, width);
+            RamStore first, second;
+            Execution<test::Field> whole(plain, std::move(schedule));
+            whole.use(Tier::disk, first);
+            const std::vector<double> wanted = bits(whole);
+            for (auto& [other, again] : test::every_schedule(n)) {
+                if (other != name) continue;
+                Sharing chain(n, width);
+                Execution<Sharing> run(chain, std::move(again));
+                run.use(Tier::disk, second);
+                for (const bool verify : {false, false, true}) {
+                    run.verify(verify);
+                    run.forward();
+                    run.backward();
+                    const auto u = run.adjoint().u.span();
+                    BOOST_TEST(wanted == std::vector<double>(u.begin(), u.end()), boost::test_tools::per_element());
+                }
+            }
+        }
+    }
+    for (const Index s : {1, 2, 3, 7}) {
+        Ledger ledger;
+        Sharing chain(n, width, ledger);
+        Execution run(chain, revolve(n, s));
+        for (int sweep = 0; sweep < 2; ++sweep) {
+            run.forward();
+            run.backward();
+        }
+        BOOST_CHECK_EQUAL(ledger.peak()[Kind::slots], (s - 1) * state);
+        BOOST_CHECK(chain.times > 0);
+        // A state that the caller hands over cannot be made again.
+        run.forward(chain.initial());
+        chain.drift = 1.0;
+        const Index times = chain.times;
+        run.backward();
+        BOOST_CHECK_EQUAL(chain.times, times);
+        BOOST_CHECK_EQUAL(ledger.peak()[Kind::slots], s * state);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_start_that_has_changed_is_found_in_verify_mode) {
+    Remaking chain(24, 50);
+    Execution run(chain, revolve(24, 3));
+    run.verify(true);
+    run.forward();
+    chain.drift = 1e-9;
+    BOOST_CHECK_EXCEPTION(run.backward(), StoreError, says({"ram slot 0", "step 0", "bits have changed"}));
+    chain.drift = 0.0;
+    run.forward();
+    run.backward();
+}
+
+BOOST_AUTO_TEST_CASE(a_start_that_is_made_again_moves_to_disk_and_back) {
+    constexpr Index n = 4;
+    const auto script = [] {
+        return std::make_unique<test::Script>(
+            std::vector<Action>{save(0, ram(0)), advance(0, 3), record(3), turn(4), reverse(3),
+                                Action{Verb::move, ram(0), disk(0), 0, {0, 0}}, load(0, disk(0)), advance(0, 2),
+                                record(2), reverse(2), Action{Verb::move, disk(0), ram(1), 0, {0, 0}}, load(0, ram(1)),
+                                advance(0, 1), record(1), reverse(1), take(0, ram(1)), record(0), reverse(0), done()});
+    };
+    test::Field plain(n, 6);
+    Remaking chain(n, 6);
+    RamStore first, second;
+    Execution<test::Field> wanted(plain, script());
+    Execution<Remaking> run(chain, script());
+    wanted.use(Tier::disk, first);
+    run.use(Tier::disk, second);
+    for (const bool verify : {false, true}) {
+        wanted.verify(verify);
+        run.verify(verify);
+        wanted.forward();
+        wanted.backward();
+        run.forward();
+        run.backward();
+        BOOST_TEST(wanted.adjoint().u.span() == run.adjoint().u.span(), boost::test_tools::per_element());
     }
 }
 

@@ -17,7 +17,7 @@ const std::string plain = small_config("updates = 4", "[output]\nsnapshot_every 
 /// Of 7 links an update, with states on disk and commits.
 const std::string committing =
     small_config("updates = 2\nshards = 1",
-                 "[memory]\ntime_axis = \"7 kB\"\ndisk = \"1 MB\"\ncommit_links = 5\n[output]\nsnapshot_every = 1\n",
+                 "[memory]\ntime_axis = \"6 kB\"\ndisk = \"1 MB\"\ncommit_links = 5\n[output]\nsnapshot_every = 1\n",
                  "batch = 4\nwindow = 21");
 
 /// Runs it once for every point, with this fault there, and goes on; `check` looks at what the faulty run answered.

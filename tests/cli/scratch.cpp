@@ -17,7 +17,7 @@ namespace {
 /// 32 links an update, of which one lies on the disk at least; for runs in folders of their own, but for `shared`.
 std::string on_disk(const std::string& memory, int updates) {
     return small_config("updates = " + std::to_string(updates) + "\nshards = 2\nthreads = 2",
-                        "[memory]\ntime_axis = \"18 kB\"\ndisk = \"1 MB\"\n" + memory, "batch = 4\nwindow = 96");
+                        "[memory]\ntime_axis = \"16 kB\"\ndisk = \"1 MB\"\n" + memory, "batch = 4\nwindow = 96");
 }
 const std::string shared = "folder = \"shared\"\n", commits = "commit_links = 3\n";
 

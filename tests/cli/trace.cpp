@@ -148,7 +148,15 @@ BOOST_AUTO_TEST_CASE(a_verified_run_has_the_same_bits_and_bytes) {
     const json plain = place.train("off", {}, {"--json"}).json();
     for (const char* mode : {"slots", "steps"}) {
         const json report = place.train(mode, {"train.threads=2"}, {"--verify", mode, "--json"}).json();
-        BOOST_TEST((report.at("bytes").at("measured") == plain.at("bytes").at("measured")));
+        json bytes = report.at("bytes").at("measured"), wanted = plain.at("bytes").at("measured");
+        const auto more = [&](const char* what) {
+            return bytes.at(what).get<std::int64_t>() - wanted.at(what).get<std::int64_t>();
+        };
+        BOOST_TEST(more("carry") >= 0);  // at most a state: tests/train/verify.cpp
+        BOOST_TEST(more("total") == more("carry"));
+        BOOST_TEST(more("time_axis") == more("carry"));
+        for (const char* what : {"carry", "total", "time_axis"}) bytes.erase(what), wanted.erase(what);
+        BOOST_TEST((bytes == wanted));
         check_same_end(place.path() / "off", place.path() / mode);
     }
 }

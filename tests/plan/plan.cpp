@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,10 +71,23 @@ ScheduleOptions options(const char* family, Index slots, Index period) {
     return o;
 }
 
+/// Slots in RAM that ever hold a state other than x_0.
+Index slots_without_start(Schedule& schedule) {
+    std::set<std::int32_t> slots;
+    schedule.rewind();
+    for (Action a = schedule.next(); a.verb != Verb::done; a = schedule.next())
+        if ((a.verb == Verb::save || (a.verb == Verb::move && a.steps.empty())) && a.to.tier == Tier::ram &&
+            a.steps.first > 0)
+            slots.insert(a.to.index);
+    return static_cast<Index>(slots.size());
+}
+
 /// What the referee sees, priced: an independent way to every figure of a plan.
 void agrees_with_referee(const Workload& w, const Plan& plan) {
     const auto schedule = schedule_for(plan, w.links());
     const Play play = referee(*schedule, w.links());
+    const Index states = slots_without_start(*schedule);
+    schedule->rewind();
     BOOST_CHECK_EQUAL(plan.advances, play.advances);
     BOOST_CHECK_EQUAL(plan.recorded, play.recorded);
     BOOST_CHECK_EQUAL(plan.predicted[Kind::slots], play.state_slots[ram] * w.state);
@@ -88,6 +102,13 @@ void agrees_with_referee(const Workload& w, const Plan& plan) {
     BOOST_CHECK(plan.cost >= cost * (1.0 - 1e-12));
     BOOST_CHECK(plan.cost <= (cost + transfers) * (1.0 + 1e-12));
     if (transfers > 0.0) BOOST_CHECK(std::abs(plan.cost - timeline(*schedule, w).sweep) <= 1e-12 * cost);
+    Workload again = w;
+    again.remakes = true;
+    again.tape_carry = 11;
+    const Plan less = price(again, plan.schedule);
+    BOOST_CHECK_EQUAL(less.predicted[Kind::slots], states * w.state);
+    BOOST_CHECK_EQUAL(less.predicted[Kind::carry], plan.predicted[Kind::carry] + (play.tape_slots[ram] + 1) * 11);
+    BOOST_CHECK_EQUAL(less.cost, plan.cost);
 }
 
 bool says(const std::exception& e, std::initializer_list<const char*> words) {

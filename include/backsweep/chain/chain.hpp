@@ -23,6 +23,9 @@ namespace backsweep {
 ///                       spent. x is read only where the chain declares `needs_state`: then it is the state at r.first.
 /// Optional:
 ///   initial(x)          assigns x_0 to x, which keeps its memory: a second sweep need not allocate
+///   again(x)            assigns x_0 in the middle of a sweep that initial() has begun: no slot in RAM keeps a copy of it
+///   spend(x, a)         as seed, for a state that is not needed any more: the adjoint may take its memory
+///   reuse(a)            the adjoint of the last sweep is not needed any more: the chain may take its memory
 ///   static constexpr bool needs_state = true
 ///   keep(r, x, tape)    as record, for a link whose reverse follows at once; need not run it. Required with
 ///                       needs_state, and then leaves x at r.first
@@ -31,6 +34,7 @@ namespace backsweep {
 ///   blobs(State&), blobs(Tape&)  beside the type: its memory, for tiers other than RAM; initial() must have the shape
 ///                       of every state then, or
 ///   shape(i, x)         gives x the shape of x_i, whatever it holds
+///   shape(tape)         gives a tape the shape of every tape; without it they all have the shape of the first
 ///   sums()              std::vector<Blob>: all that record, seed and reverse add to or assign and a killed sweep must
 ///                       find again (parameter gradients, the loss log); {} if there is none. Required for commits, and
 ///                       so is blobs(Adjoint&). Adjoints then have the shape that seed(initial(), a) gives, or that of
@@ -61,6 +65,10 @@ inline constexpr bool needs_state = [] {
 /// The chain can make a tape without running the link.
 template <class C>
 concept Keeps = Chain<C> && requires(C c, Range r, typename C::State x, typename C::Tape tape) { c.keep(r, x, tape); };
+
+/// The chain makes x_0 again at any time.
+template <class C>
+concept Remakes = Chain<C> && requires(C c, typename C::State x) { c.again(x); };
 
 /// The chain says what its sweeps sum up: they may commit.
 template <class C>

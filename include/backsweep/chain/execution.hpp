@@ -75,6 +75,7 @@ public:
     /// Plays from x_0 to the turn (or to the end of a schedule that has none).
     void forward() {
         begin();
+        remakes_ = true;
         if constexpr (requires(const C& chain, State& x) { chain.initial(x); }) {
             chain_->initial(x_);
         } else {
@@ -111,6 +112,7 @@ public:
         if (!commits_.has_journal())
             throw ScheduleError("recover() wants a journal, but none was given; call commit_to(journal, options)");
         begin();
+        remakes_ = true;
         x_ = State{};
         x_ = chain_->initial();
         commits_.begin(sweep, fingerprint(bytes_of(x_)));
@@ -182,14 +184,17 @@ public:
         play_until_turn();
     }
 
-    /// Seeds the adjoint from the last state and plays to the end. Throws ScheduleError where that state is not at
+    /// Seeds the adjoint from the last state, which is unspecified from then on, and plays to the end. Throws ScheduleError where that state is not at
     /// hand.
     void backward() {
         if (has_adjoint_) {
             at_turn("backward()");
         } else {
             may_seed();
-            chain_->seed(std::as_const(x_), a_);
+            if constexpr (requires { chain_->spend(x_, a_); })
+                chain_->spend(x_, a_);
+            else
+                chain_->seed(std::as_const(x_), a_);
         }
         play_rest();
     }
@@ -212,7 +217,8 @@ private:
     void begin() {
         ExecutionBase::begin(chain_->length());
         watching_ = watched_ >= 0 && watcher_;
-        fresh_ = has_adjoint_ = false;
+        fresh_ = has_adjoint_ = remakes_ = false;
+        if constexpr (requires { chain_->reuse(a_); }) chain_->reuse(a_);
     }
     void start(State&& x0) {
         x_ = std::move(x0);
@@ -243,6 +249,7 @@ private:
             case Verb::advance: stand(a), advance(a.steps); break;
             case Verb::record:
                 stand(a), no_tape(a);
+                if (completes() && a.steps.last == end_ && !needs_state<C>) return keep(a);  // where a whole sweep would turn
                 show();
                 reached(chain_->record(a.steps, x_, tape_), a.steps);
                 if (at_ == a.steps.last) tape_of_ = a.steps.first, ++counts_.recorded;
@@ -250,18 +257,7 @@ private:
                 show();
                 commit_if_due(turn_ == nowhere);
                 break;
-            case Verb::tape:
-                stand(a), no_tape(a);
-                if constexpr (Keeps<C>) {
-                    chain_->keep(a.steps, x_, tape_);
-                    at_ = needs_state<C> ? a.steps.first : nowhere;
-                } else {
-                    reached(chain_->record(a.steps, x_, tape_), a.steps);
-                    if (verify_) arrived();
-                    at_ = nowhere;
-                }
-                tape_of_ = a.steps.first, ++counts_.recorded;
-                break;
+            case Verb::tape: stand(a), no_tape(a), keep(a); break;
             case Verb::reverse:
                 may_reverse(a, needs_state<C>);
                 chain_->reverse(a.steps, x_, tape_, a_);
@@ -289,6 +285,19 @@ private:
                 commits_.end();
                 break;
         }
+    }
+
+    /// The tape of a link that is reversed at once. Verify mode wants to see the state behind it.
+    void keep(const Action& a) {
+        if (!Keeps<C> || (verify_ && !needs_state<C>)) {
+            reached(chain_->record(a.steps, x_, tape_), a.steps);
+            if (verify_) arrived();
+            at_ = nowhere;
+        } else {
+            if constexpr (Keeps<C>) chain_->keep(a.steps, x_, tape_);
+            at_ = needs_state<C> ? a.steps.first : nowhere;
+        }
+        tape_of_ = a.steps.first, ++counts_.recorded;
     }
 
     void advance(Range r) {
@@ -340,13 +349,19 @@ private:
     }
     void complete_rest(Room slots) {
         tapes_.clear();
-        if (const Slot start = room_for_start(slots); start.index >= 0) {
+        if (const Slot start = room_for_start(slots); start.index >= 0 && !remakes()) {
             x_ = State{};  // not two of them while initial() makes its own
             State x0 = chain_->initial();
             using std::swap;
             swap(x0, state_in(start.index));
         }
         ExecutionBase::complete_rest(slots);
+    }
+
+    /// x_0 takes no memory in RAM: the chain makes it again.
+    bool remakes() const { return Remakes<C> && remakes_; }
+    void make_again(State& x) {
+        if constexpr (Remakes<C>) chain_->again(x);
     }
 
     // RAM slots: objects; their memory stays with the slot.
@@ -365,7 +380,7 @@ private:
     void save(Slot to, Index step, const State& x) {
         Place& p = empty_place({Verb::save, {}, to, 0, {step, step}}, to);
         if (to.tier == Tier::ram) {
-            state_in(to.index) = x;
+            if (step > 0 || !remakes()) state_in(to.index) = x;
             p = {Held::state, step};
         } else {
             p = write(to, {Held::state, step}, bytes_of(const_cast<State&>(x)));
@@ -377,6 +392,8 @@ private:
         if (a.from.tier != Tier::ram) {
             read_state(a.from, p, x_);
             if (last) erase(a.from);
+        } else if (a.steps.first == 0 && remakes()) {
+            make_again(x_);
         } else if (last) {
             using std::swap;
             swap(x_, state_in(a.from.index));
@@ -419,6 +436,7 @@ private:
             swap(tape_, tape_in(a.from.index));
             if (verify_) same_slot(a.from, p, print_of(tape_));
         } else {
+            if constexpr (requires { chain_->shape(tape_); }) chain_->shape(tape_);
             read(a.from, p, bytes_of(tape_));
             erase(a.from);
         }
@@ -441,8 +459,11 @@ private:
         Place& from = full_place(a, a.from, Held::state, a.steps.first);
         Place& to = empty_place(a, a.to);
         if (a.from.tier == Tier::ram) {
-            if (verify_) same_slot(a.from, from, print_of(state_in(a.from.index)));
-            to = write(a.to, {Held::state, from.step}, bytes_of(state_in(a.from.index)));
+            State x0{};
+            State& x = from.step == 0 && remakes() ? x0 : state_in(a.from.index);
+            if (&x == &x0) make_again(x0);
+            if (verify_) same_slot(a.from, from, print_of(x));
+            to = write(a.to, {Held::state, from.step}, bytes_of(x));
         } else if (a.to.tier == Tier::ram) {
             read_state(a.from, from, state_in(a.to.index));
             to = {Held::state, from.step};
@@ -495,6 +516,7 @@ private:
     std::function<void(const State&)> watcher_;
     bool watching_ = false;
     bool fresh_ = false;
+    bool remakes_ = false;  // the sweep began with the chain's own x_0
     bool has_adjoint_ = false;  // recover() found it
 };
 

@@ -174,6 +174,8 @@ protected:
     Refill skip(Index j, const Survivors& survivors);
     /// The reverse sweep goes on where the note says.
     void turned(const Commits::Note& note, const Survivors& survivors);
+    /// Plays what `complete` made of a killed sweep.
+    bool completes() const noexcept { return rest_ != nullptr; }
     bool follows() const noexcept { return follows_; }
     /// Of the next action, while follows(). An action that passes is done.
     Fate fate(const Action& a);

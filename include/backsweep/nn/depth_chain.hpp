@@ -15,7 +15,8 @@
 namespace backsweep {
 
 /// What every link of one segment reads and writes, and the calls of its layers. `carry_*` are whole state blocks, the
-/// caller's as all arrays.
+/// caller's as all arrays. carry_out may be carry_in, or null where nothing reads it; `spare` then has room for the
+/// carry of one layer (Network::layer_carry()).
 template <class Real>
 struct DepthFrame {
     const Network<Real>* network = nullptr;
@@ -24,7 +25,8 @@ struct DepthFrame {
     const Real* prepared = nullptr;    ///< Network::prepare of them; null: layers do without
     Real* gradients = nullptr;         ///< flat, added to
     const Real* carry_in = nullptr;
-    Real* carry_out = nullptr;       ///< assigned by advance and record, layer by layer
+    Real* carry_out = nullptr;  ///< assigned by advance and record, layer by layer
+    Real* spare = nullptr;
     Real* dcarry = nullptr;          ///< reverse: in place, layer by layer
     Real* const* memory = nullptr;   ///< rows of every memory of the network, as Forward::memory; null: it has none
     Real* const* dmemory = nullptr;  ///< their adjoints
@@ -43,15 +45,22 @@ struct DepthFrame {
                                    first(dmemory, l), x, y, prepared_of(l)});
     }
 
+    /// Where layer l leaves its carry.
+    Real* carry_after(Index l) const { return carry_out ? carry_out + network->carry_offset(l, at.batch) : spare; }
+
 private:
     Forward<Real> forward(Index l, const Real* x, Real* y, Real* tape) const {
-        const Index carry = network->carry_offset(l, at.batch);
+        const Real* before = carry_in + network->carry_offset(l, at.batch);
+        if (carry_in == carry_out) {
+            const Index size = network->carry_offset(l + 1, at.batch) - network->carry_offset(l, at.batch);
+            before = std::copy_n(before, size, spare) - size;
+        }
         return {at,
                 parameters + network->parameter_offset(l),
                 x,
                 y,
-                carry_in + carry,
-                carry_out + carry,
+                before,
+                carry_after(l),
                 tape,
                 workspace,
                 tied(parameters, l),

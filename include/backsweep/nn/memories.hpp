@@ -68,6 +68,8 @@ public:
 
     /// A sweep's first state out of a state between windows (null: zero); lays the rows before the window.
     void start(const Real* between, Real* state);
+    /// That state alone, once more.
+    void first(const Real* between, Real* state) const;
     /// The state between windows before `step`, out of a sweep's state there.
     void between(Index step, const Real* state, Real* between);
 

@@ -51,7 +51,9 @@ public:
     /// Carry of all layers, elements per sequence. The state of B sequences is one block: layer after layer, each
     /// carry x B elements; an LSTM's is h [batch][hidden], then c [batch][hidden].
     Index carry() const noexcept { return carry_; }
-    /// First element of layer l's carry in the block of `batch` sequences.
+    /// The most of one layer.
+    Index layer_carry() const noexcept { return layer_carry_; }
+    /// First element of layer l's carry in the block of `batch` sequences; of depth(): its end.
     Index carry_offset(Index l, Index batch) const { return carry_offsets_[static_cast<std::size_t>(l)] * batch; }
     /// The memories of all layers, in depth order.
     const std::vector<MemoryShape>& memories() const noexcept { return memories_; }
@@ -89,6 +91,7 @@ private:
     Index remembered_ = 0;
     Index prepared_ = 0;
     Index carry_ = 0;
+    Index layer_carry_ = 0;
     Index state_ = 0;
     Index adjoint_ = 0;
     Index carry_depth_ = 0;

@@ -1,6 +1,7 @@
 // The time axis: a chain whose link is a chunk of steps through all layers, for one shard of the batch.
-// The state is the carry of all layers in one block, and so is the tape of a link: that carry, then what a schedule over
-// the layers keeps between the forward and the reverse run of the link.
+// The state is the carry of all layers in one block. The tape of a link is that carry, and one block of what a schedule
+// over the layers keeps between the forward and the reverse run of the link. State, tape and adjoint hand the memory of
+// a carry to one another: a tape may take the state's, and the adjoint that of the last state.
 // Memories of earlier steps are logs that all checkpoints share, or rows of the state.
 // Head and loss run in `record` only, which assigns the link's entry of a loss log.
 // SPDX-License-Identifier: MIT
@@ -63,7 +64,9 @@ Index swept_steps(const Window<Real>& window, Index batch);
 /// What a time chain of these sizes holds, in bytes: the planner's arithmetic, equal to what the ledger counts.
 struct TimeChainSizes {
     std::int64_t state = 0;      ///< one state: a slot
-    std::int64_t tape = 0;       ///< the tape of a full chunk
+    std::int64_t tape = 0;       ///< the tape of a full chunk, booked as tape
+    std::int64_t tape_carry = 0;  ///< and as carry
+    std::int64_t working = 0;     ///< the working state and the adjoint, booked as carry: beside the working tape
     std::int64_t workspace = 0;
     std::int64_t log = 0;        ///< the loss log, and the memories' logs
     std::int64_t between = 0;    ///< a state between two windows, with the rows of all memories
@@ -93,12 +96,19 @@ public:
         friend std::vector<Blob> blobs(State& x) { return backsweep::blobs(x.carry); }
         friend std::span<Real> values(State& x) { return x.carry.span(); }
     };
-    /// One block: the carry before the chunk, which the layers' reverse reads, the memory rows of states, then
-    /// DepthProgram::rest. It has room for a full chunk, so that any tape serves any link.
+    /// The carry before the chunk, which the layers' reverse reads; then the memory rows of states and DepthProgram::rest,
+    /// with room for a full chunk, so that any tape serves any link.
     struct Tape {
-        Buffer<Real> values;
-        friend void swap(Tape& a, Tape& b) noexcept { a.values.swap(b.values); }
-        friend std::vector<Blob> blobs(Tape& tape) { return backsweep::blobs(tape.values); }
+        Buffer<Real> carry, values;
+        friend void swap(Tape& a, Tape& b) noexcept {
+            a.carry.swap(b.carry);
+            a.values.swap(b.values);
+        }
+        friend std::vector<Blob> blobs(Tape& tape) {
+            std::vector<Blob> all = backsweep::blobs(tape.carry);
+            for (const Blob& blob : backsweep::blobs(tape.values)) all.push_back(blob);
+            return all;
+        }
     };
     using Adjoint = State;
 
@@ -133,7 +143,8 @@ public:
     void use(std::vector<const Real*> versions);
     /// Flat gradients, added to by reverse.
     void add_to(Real* gradients) { gradients_ = gradients; }
-    /// x_0 of the next sweeps, the caller's, a state between windows (zero(), carry_over); zero until set.
+    /// x_0 of the next sweeps, the caller's, a state between windows (zero(), carry_over); zero until set. It must stay
+    /// as it is until they are reversed: a sweep reads it again.
     void start_from(const State& x0) { start_ = &x0; }
     void start_from(State&&) = delete;
     void start_from_zero() { start_ = nullptr; }
@@ -179,18 +190,26 @@ public:
     std::optional<Index> length() const;
     State initial() const;
     void initial(State& x) const;
+    void again(State& x) const;
+    void shape(Tape& tape) const;
     Index advance(Range r, State& x);
     /// Throws NumericError if the link's loss is not finite: it names the first step and layer with a number that is not.
     Index record(Range r, State& x, Tape& tape);
+    void keep(Range r, State& x, Tape& tape);
     void seed(const State& x, Adjoint& a);
+    void spend(State& x, Adjoint& a);
     void reverse(Range r, State& x, Tape& tape, Adjoint& a);
+    void reuse(Adjoint& a);
 
 private:
     Segment<Real> segment(Index link);
-    DepthFrame<Real> frame(Index link, const Real* carry_in, Real* area);
-    /// Where a tape has the rows of memories in the state, and what the depth keeps.
-    Real* area_of(Tape& tape) const { return tape.values.data() + aligned<Real>(network_->carry() * batch_); }
-    Real* rest_of(Tape& tape) const { return area_of(tape) + memories_.layout().area; }
+    DepthFrame<Real> frame(Index link, const Real* carry_in, Real* carry_out, Real* area);
+    /// Runs the link of a tape that has its carry, up to its turn; x null: nothing reads the state behind it.
+    void make(Index link, State* x, Tape& tape);
+    /// Of a tape, behind the rows of memories in the state: what the depth keeps.
+    Real* rest_of(Tape& tape) const { return tape.values.data() + memories_.layout().area; }
+    /// States and adjoints are the carry and nothing else.
+    bool carry_alone() const noexcept;
     /// Null: there is none.
     Real* array(const DepthCall::Place& place, Real* rest) {
         return place.size == 0 ? nullptr : (place.rests ? rest : scratch_.data()) + place.offset;
@@ -224,7 +243,8 @@ private:
     const State* start_ = nullptr;
     std::optional<State> end_;
     Buffer<Real> scratch_;    // of the depth program: what does not rest
-    Buffer<Real> carry_;      // the other carry block
+    Buffer<Real> spare_;      // of one layer's carry
+    Buffer<Real> block_;      // of the carry: the last adjoint's memory, until a tape takes it
     Buffer<Real> workspace_;  // of one layer call
     Buffer<double> log_;
     mutable Memories<Real> memories_;  // initial() lays the rows before the window

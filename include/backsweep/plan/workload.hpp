@@ -17,8 +17,10 @@ struct BACKSWEEP_API Workload {
     Index steps = 0;   ///< steps of a window
     Index chunk = 64;  ///< steps a link; the last may be short
 
-    std::int64_t state = 0;  ///< bytes of a state: what one slot holds
-    std::int64_t tape = 0;   ///< bytes of the tape of a full link
+    std::int64_t state = 0;       ///< bytes of a state: what one slot holds
+    std::int64_t tape = 0;        ///< bytes of the tape of a full link
+    std::int64_t tape_carry = 0;  ///< more of them, that are booked as carry
+    bool remakes = false;         ///< the chain makes x_0 again: no slot in RAM keeps it
     Bytes always{};  ///< held whatever the schedule: parameters, gradients, moments, data, carry, log, workspace
 
     std::int64_t disk = 0;       ///< bytes on disk whatever the schedule

@@ -191,24 +191,29 @@ inline Dual<Real> tanh_of(Single<Dual<Real>>, Dual<Real> x) noexcept {
 /// Partial maxima and sums that compilers keep in vector registers; a fixed order.
 constexpr Index lanes = 8;
 
+/// Sum of f(k) for all k < n, in four times as many partial sums, for each waits for its last addition.
+template <class Real, class F>
+HWY_INLINE Real sum_by(Index n, F f) noexcept {
+    Real part[4 * lanes] = {};
+    Index k = 0;
+    for (; k + 4 * lanes <= n; k += 4 * lanes)
+        for (Index j = 0; j < 4 * lanes; ++j) part[j] += f(k + j);
+    for (; k + lanes <= n; k += lanes)
+        for (Index j = 0; j < lanes; ++j) part[j] += f(k + j);
+    for (; k < n; ++k) part[0] += f(k);
+    for (Index half = 2 * lanes; half > 0; half /= 2)
+        for (Index j = 0; j < half; ++j) part[j] += part[j + half];
+    return part[0];
+}
+
 template <class Real>
 Real sum_of(Index n, const Real* x) noexcept {
-    Real part[lanes] = {};
-    Index k = 0;
-    for (; k + lanes <= n; k += lanes)
-        for (Index j = 0; j < lanes; ++j) part[j] += x[k + j];
-    for (; k < n; ++k) part[0] += x[k];
-    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+    return sum_by<Real>(n, [=](Index k) HWY_ATTR { return x[k]; });
 }
 
 template <class Real>
 Real dot(Index n, const Real* x, const Real* y) noexcept {
-    Real part[lanes] = {};
-    Index k = 0;
-    for (; k + lanes <= n; k += lanes)
-        for (Index j = 0; j < lanes; ++j) part[j] += x[k + j] * y[k + j];
-    for (; k < n; ++k) part[0] += x[k] * y[k];
-    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+    return sum_by<Real>(n, [=](Index k) HWY_ATTR { return x[k] * y[k]; });
 }
 
 template <class Real>

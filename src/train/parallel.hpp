@@ -5,34 +5,79 @@
 #include "backsweep/base/range.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <exception>
+#include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace backsweep {
 
-/// f(0), ..., f(parts - 1), part p on thread p mod threads. Rethrows the exception of the lowest part that threw, after
-/// all have ended.
-template <class F>
-void in_parallel(Index parts, Index threads, const F& f) {
-    std::vector<std::exception_ptr> failures(static_cast<std::size_t>(parts));
-    const auto work = [&](Index thread, Index stride) {
-        for (Index p = thread; p < parts; p += stride) {
+/// Threads that stay from one call to the next, and with them their scratch. One caller at a time.
+class Workers {
+public:
+    /// The caller's thread is one of `threads`; the others begin where they are first needed.
+    explicit Workers(Index threads) noexcept : threads_(std::max<Index>(1, threads)) {}
+    Workers(Workers&&) = delete;
+    Workers& operator=(Workers&&) = delete;
+    ~Workers() {
+        used_ = 0;
+        call();
+    }
+
+    /// f(0), ..., f(parts - 1), part p on thread p mod threads. Rethrows the exception of the lowest part that threw,
+    /// after all have ended.
+    void run(Index parts, const std::function<void(Index)>& f) {
+        failures_.assign(static_cast<std::size_t>(parts), nullptr);
+        parts_ = parts;
+        f_ = &f;
+        used_ = std::clamp<Index>(parts, 1, threads_);
+        while (static_cast<Index>(others_.size()) + 1 < used_) {
+            const auto t = static_cast<Index>(others_.size()) + 1;
+            others_.emplace_back([this, t, calls = calls_.load()] { serve(t, calls); });
+        }
+        call();
+        work(0);
+        for (std::size_t left = left_; left > 0; left = left_) left_.wait(left);
+        for (const std::exception_ptr& failure : std::exchange(failures_, {}))
+            if (failure) std::rethrow_exception(failure);
+    }
+
+private:
+    void call() {
+        left_ = others_.size();
+        ++calls_;
+        calls_.notify_all();
+    }
+    void serve(Index thread, std::uint64_t calls) {
+        for (;;) {
+            calls_.wait(calls);
+            calls = calls_;
+            if (used_ == 0) return;
+            work(thread);
+            if (--left_ == 0) left_.notify_one();
+        }
+    }
+    void work(Index thread) {
+        for (Index p = thread; thread < used_ && p < parts_; p += used_) {
             try {
-                f(p);
+                (*f_)(p);
             } catch (...) {
-                failures[static_cast<std::size_t>(p)] = std::current_exception();
+                failures_[static_cast<std::size_t>(p)] = std::current_exception();
             }
         }
-    };
-    const Index used = std::min(threads, parts);
-    {
-        std::vector<std::jthread> others;
-        for (Index t = 1; t < used; ++t) others.emplace_back(work, t, used);
-        work(0, std::max<Index>(used, 1));
     }
-    for (const std::exception_ptr& failure : failures)
-        if (failure) std::rethrow_exception(failure);
-}
+
+    Index threads_;
+    // Written between calls alone.
+    Index parts_ = 0, used_ = 1;
+    const std::function<void(Index)>* f_ = nullptr;
+    std::vector<std::exception_ptr> failures_;
+    std::atomic<std::uint64_t> calls_{0};
+    std::atomic<std::size_t> left_{0};  // threads that have not ended the call
+    std::vector<std::jthread> others_;  // the last member: they end before the rest does
+};
 
 }  // namespace backsweep

@@ -171,7 +171,8 @@ Trainer<Real>::Trainer(const Network<Real>& network, const Source<Real>& source,
       plan_(std::move(plan)),
       parameters_(network.parameters().size(), Kind::parameters, ledger_),
       prepared_(options_.form == TrainOptions::LookBack::once ? 0 : network.prepared(), Kind::parameters, ledger_),
-      optimizer_(options_.optimizer, network.parameters(), ledger_) {
+      optimizer_(options_.optimizer, network.parameters(), ledger_),
+      workers_(std::make_unique<Workers>(options_.threads)) {
     check(network, source, options_);
     const Plan fresh = price(workload(network, source, options_), plan_.schedule);
     if (plan_.chunk != fresh.chunk || plan_.schedule.steps != fresh.schedule.steps || plan_.predicted != fresh.predicted)
@@ -197,7 +198,7 @@ Trainer<Real>::~Trainer() {
 
 template <class Real>
 void Trainer<Real>::over_shards(const std::function<void(Shard&)>& f) {
-    in_parallel(static_cast<Index>(shards_.size()), options_.threads, [&](Index s) { f(*shards_[static_cast<std::size_t>(s)]); });
+    workers_->run(static_cast<Index>(shards_.size()), [&](Index s) { f(*shards_[static_cast<std::size_t>(s)]); });
 }
 
 template <class Real>
@@ -537,10 +538,11 @@ Evaluation evaluate(const Network<Real>& network, std::span<const Real> paramete
         parts.back()->start = parts.back()->chain.zero();
     }
 
+    Workers workers(threads);
     Evaluation total;
     double sum = 0.0;
     for (Index w = 0; w < source.windows(); ++w) {
-        in_parallel(cuts.shards(), threads, [&](Index s) {
+        workers.run(cuts.shards(), [&](Index s) {
             Part& part = *parts[static_cast<std::size_t>(s)];
             source.read({w, cuts.sequences(0, s), 0}, part.data);
             check_shapes(network.spec(), part.data, source.name());

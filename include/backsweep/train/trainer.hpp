@@ -80,6 +80,8 @@ struct TrainOptions {
     std::string open() const;
 };
 
+class Workers;
+
 /// What one update did.
 struct UpdateReport {
     Index update = 0;            ///< its number, from 1
@@ -194,6 +196,7 @@ private:
     Index silent_ = 0;    // windows since the last that had a loss
     Index position_ = 0;  // windows of random length: the next one's first step
     Counts counts_;
+    std::unique_ptr<Workers> workers_;
 };
 
 /// What a training of options that leave nothing open holds and costs, in counted operations.

@@ -500,21 +500,50 @@ Plan Planner<Real>::price(const TrainOptions& options, const std::string& save) 
     throw InvalidArgument("this planner knows no form '" + save + "'; add it");
 }
 
-/// Seconds of every layer on one full link of the first window, where memories are filled; into `least` what is less.
+/// Links are timed where memories are filled.
 template <class Real>
-void Planner<Real>::time(const Form& form, Index link, std::size_t shard, const Real* parameters, Real* gradients,
-                         std::vector<Seconds>& least) const {
+Index Planner<Real>::steps_timed(const Form& form, Index link) const {
+    Index rows = 0;
+    for (const MemoryShape& memory : form.network->memories()) rows = std::max(rows, memory.rows);
+    const Index window = longest_window(*source_, options_);
+    return link * std::min(1 + ceil_div(rows, link), std::max<Index>(1, window / link));
+}
+
+/// How the layers of a link are kept while they are timed, so that no more is held than the limit allows: in full, or
+/// with fewer tapes side by side. None: not even so.
+template <class Real>
+std::optional<DepthOptions> Planner<Real>::way_to_time(Index link) const {
+    const Cuts cuts(source_->batch(), options_.micro_batches, options_.shards);
+    const std::int64_t parameters =
+        forms_.front().network->parameters().size() * static_cast<std::int64_t>(sizeof(Real));
+    using Family = DepthOptions::Family;
+    for (const DepthOptions& depth :
+         {DepthOptions{}, DepthOptions{.family = Family::sqrt}, DepthOptions{.family = Family::slots, .slots = 0}}) {
+        std::int64_t most = 0;
+        for (const Form& form : forms_) {
+            const Index steps = steps_timed(form, link), batch = cuts.sizes.front();
+            const TimeChainSizes s = time_chain_sizes(*form.network, steps, batch, link, false, {}, depth);
+            most = std::max(most, 2 * s.state + s.adjoint + s.tape + s.tape_carry + s.workspace + s.log + s.prepared +
+                                      steps * batch * source_->step_bytes());
+        }
+        if (options_.budget.ram == Budget::unlimited || 2 * parameters + most <= options_.budget.ram) return depth;
+    }
+    return {};
+}
+
+/// Seconds of every layer on one full link of the first window; into `least` what is less.
+template <class Real>
+void Planner<Real>::time(const Form& form, Index link, const DepthOptions& depth, std::size_t shard,
+                         const Real* parameters, Real* gradients, std::vector<Seconds>& least) const {
     const Cuts cuts(source_->batch(), options_.micro_batches, options_.shards);
     Batch<Real> batch;
     source_->read({0, cuts.sequences(0, static_cast<Index>(shard)), 0}, batch);
     Window<Real> shown = window_of(batch);
-    Index rows = 0;
-    for (const MemoryShape& memory : form.network->memories()) rows = std::max(rows, memory.rows);
-    const Index links = std::min(1 + ceil_div(rows, link), std::max<Index>(1, shown.steps / link));
+    const Index links = steps_timed(form, link) / link;
     const Range last{links - 1, links};
     shown.steps = std::min(shown.steps, links * link);
     shown.begins = form.network->spec().learned_state();
-    TimeChain<Real> chain(*form.network, cuts.sizes[shard], link);
+    TimeChain<Real> chain(*form.network, cuts.sizes[shard], link, Ledger::process(), {}, depth);
     chain.use(parameters);
     chain.add_to(gradients);
     chain.show(shown);
@@ -550,15 +579,10 @@ void Planner<Real>::measure(Index runs) {
     std::vector<Index> timed = knots(links);
     // No more is held than the limit allows, so long as two lengths are left: those beyond lie on the line through
     // them.
-    const auto holds = [&](Index link) {
-        Way way{&forms_.front(), options_};
-        way.options.chunk = link;
-        way.options.depth = {};
-        const Workload w = workload_of(way);
-        return w.always.total() + w.tape;
-    };
-    while (timed.size() > 2 && options_.budget.ram != Budget::unlimited && holds(timed.back()) > options_.budget.ram)
-        timed.pop_back();
+    while (timed.size() > 2 && !way_to_time(timed.back())) timed.pop_back();
+    std::map<Index, DepthOptions> ways;
+    for (const Index link : timed)
+        ways[link] = way_to_time(link).value_or(DepthOptions{.family = DepthOptions::Family::slots, .slots = 0});
     Buffer<Real> parameters(network.parameters().size(), Kind::parameters),
         gradients(parameters.size(), Kind::gradients);
     network.start(options_.seed, parameters.span());
@@ -569,7 +593,8 @@ void Planner<Real>::measure(Index runs) {
             for (std::size_t s = 0; s < cuts.sizes.size(); ++s)
                 if (s == 0 || cuts.sizes[s] != cuts.sizes[s - 1])
                     for (std::size_t f = 0; f < forms_.size(); ++f)
-                        time(forms_[f], link, s, parameters.data(), gradients.data(), least[{link, cuts.sizes[s], f}]);
+                        time(forms_[f], link, ways.at(link), s, parameters.data(), gradients.data(),
+                             least[{link, cuts.sizes[s], f}]);
     // What is the same in several forms takes the same: layers that keep as much, and what an advance does.
     for (auto& [key, known] : least) {
         const auto& [link, size, form] = key;

@@ -72,8 +72,10 @@ private:
     Offer offered(const Way& way, const Budget& budget, double below) const;
     void look(const Budget& budget, Found& found) const;
     void refine(const Budget& budget, Found& found) const;
-    void time(const Form& form, Index link, std::size_t shard, const Real* parameters, Real* gradients,
-              std::vector<Seconds>& least) const;
+    Index steps_timed(const Form& form, Index link) const;
+    std::optional<DepthOptions> way_to_time(Index link) const;
+    void time(const Form& form, Index link, const DepthOptions& depth, std::size_t shard, const Real* parameters,
+              Real* gradients, std::vector<Seconds>& least) const;
     const std::vector<Work>& prices(const Form& form, Index chunk, Index batch) const;
     const DepthProgram& program(const Way& way, Index batch) const;
     Plan finished(Plan plan, const Way& way) const;

@@ -539,7 +539,7 @@ void Planner<Real>::time(const Form& form, Index link, const DepthOptions& depth
     Batch<Real> batch;
     source_->read({0, cuts.sequences(0, static_cast<Index>(shard)), 0}, batch);
     Window<Real> shown = window_of(batch);
-    const Index links = steps_timed(form, link) / link;
+    const Index links = std::min(steps_timed(form, link) / link, std::max<Index>(1, shown.steps / link));
     const Range last{links - 1, links};
     shown.steps = std::min(shown.steps, links * link);
     shown.begins = form.network->spec().learned_state();

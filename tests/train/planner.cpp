@@ -341,6 +341,25 @@ BOOST_AUTO_TEST_CASE(measured_plans_say_so_and_run) {
     BOOST_CHECK_THROW(planner.price(five, "everything"), InvalidArgument);  // was not timed
 }
 
+// The first window is shorter than those that look back, and links are timed behind as many as fill the memory.
+BOOST_AUTO_TEST_CASE(windows_that_look_back_are_timed) {
+    TransformerXl xl;
+    xl.ends.vocabulary = xl.ends.outputs = 12;
+    xl.features = 8;
+    xl.layers = 1;
+    xl.heads = 2;
+    xl.memory = 50;
+    const Case<float> on(transformer_xl(xl), 3, 24);
+    TrainOptions o = options();
+    o.look_back = 48;
+    Planner<float> planner = on.planner(o);
+    planner.measure(1);
+    const Plan plan = planner.best();
+    BOOST_TEST(plan.measured);
+    BOOST_TEST(24 % plan.chunk == 0);
+    runs_as_foretold(on, o, plan);
+}
+
 // Timing holds no more than the plans may; links that would are priced on the line through the longest that do not.
 BOOST_AUTO_TEST_CASE(timing_keeps_the_limit) {
     const Case<float> on(lstm(2), 3, 96);

@@ -141,7 +141,9 @@ BOOST_AUTO_TEST_CASE(a_killed_update_goes_on_with_the_same_bits) {
                 BOOST_REQUIRE_EQUAL(WEXITSTATUS(status), killed);
             }
             BOOST_TEST_CONTEXT(c.name << ", killed at action " << kill << " of " << actions) {
-                Trainer<float> trainer(network, source, c.options);
+                TrainOptions again = c.options;
+                if (kill % 2 == 0) again.verify = TrainOptions::Verify::steps;  // may be switched on for a resumed run
+                Trainer<float> trainer(network, source, again);
                 trainer.restore(read_newest(first).snapshot);
                 double last = 0.0;
                 trainer.run(updates - 1, [&](const UpdateReport& r) { last = r.loss; });

@@ -349,11 +349,15 @@ private:
     }
     void complete_rest(Room slots) {
         tapes_.clear();
-        if (const Slot start = room_for_start(slots); start.index >= 0 && !remakes()) {
+        if (const Slot start = room_for_start(slots); start.index >= 0 && (verify_ || !remakes())) {
             x_ = State{};  // not two of them while initial() makes its own
-            State x0 = chain_->initial();
+            if (remakes())
+                make_again(x_);
+            else
+                x_ = chain_->initial();
+            if (verify_) print_start(start, print_of(x_));
             using std::swap;
-            swap(x0, state_in(start.index));
+            if (!remakes()) swap(x_, state_in(start.index));
         }
         ExecutionBase::complete_rest(slots);
     }

@@ -39,6 +39,7 @@ MemoryLayout memory_layout(const Network<Real>& network, Index batch, Index step
         put(l.in_area, l.area, in_state, segment);
         put(l.in_darea, l.darea, gradient, segment);
     }
+    l.carry_alone = l.state == network.carry() * batch && l.adjoint == l.state;
     l.between += network.remembered() * batch;
     l.seen = memories.empty() ? 0 : (2 * network.remembered() + 1) * batch;
     return l;

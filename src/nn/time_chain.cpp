@@ -65,7 +65,7 @@ TimeChainSizes time_chain_sizes(const Network<Real>& network, Index steps, Index
     const MemoryLayout memories = memory_layout(network, batch, link, places);
     const auto bytes = [](Index count) { return count * static_cast<std::int64_t>(sizeof(Real)); };
     const Index rows = std::max(memories.area, memories.darea), carry = network.carry() * batch;
-    const bool alone = memories.state == carry && memories.adjoint == carry;
+    const bool alone = memories.carry_alone;
     return {bytes(memories.state),
             bytes((alone ? 0 : carry) + memories.area + program.rest),
             alone ? bytes(carry) : 0,
@@ -110,11 +110,6 @@ TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chun
     spare_.resize(network.layer_carry() * batch);
 }
 
-template <class Real>
-bool TimeChain<Real>::carry_alone() const noexcept {
-    const Index carry = network_->carry() * batch_;
-    return memories_.layout().state == carry && memories_.layout().adjoint == carry;
-}
 
 template <class Real>
 TimeChain<Real>::~TimeChain() {
@@ -494,7 +489,7 @@ Index TimeChain<Real>::advance(Range r, State& x) {
 
 template <class Real>
 void TimeChain<Real>::shape(Tape& tape) const {
-    tape.carry.bind(carry_alone() ? Kind::carry : Kind::tape, *ledger_);
+    tape.carry.bind(memories_.layout().carry_alone ? Kind::carry : Kind::tape, *ledger_);
     tape.carry.resize(network_->carry() * batch_);
     tape.values.bind(Kind::tape, *ledger_);
     tape.values.resize(memories_.layout().area + program_.rest);
@@ -514,7 +509,7 @@ void TimeChain<Real>::make(Index link, State* x, Tape& tape) {
 
 template <class Real>
 Index TimeChain<Real>::record(Range r, State& x, Tape& tape) {
-    if (carry_alone() && tape.carry.empty()) tape.carry.swap(block_);
+    if (memories_.layout().carry_alone && tape.carry.empty()) tape.carry.swap(block_);
     shape(tape);
     std::copy_n(x.carry.begin(), tape.carry.size(), tape.carry.begin());
     make(r.first, &x, tape);
@@ -524,7 +519,7 @@ Index TimeChain<Real>::record(Range r, State& x, Tape& tape) {
 /// The tape takes the state's memory.
 template <class Real>
 void TimeChain<Real>::keep(Range r, State& x, Tape& tape) {
-    if (!carry_alone()) {
+    if (!memories_.layout().carry_alone) {
         record(r, x, tape);
         return;
     }
@@ -591,13 +586,13 @@ void TimeChain<Real>::seed(const State&, Adjoint& a) {
 /// The adjoint takes the memory of the last state; that one has what no tape has taken (a killed sweep's, which is lost).
 template <class Real>
 void TimeChain<Real>::spend(State& x, Adjoint& a) {
-    if (carry_alone() && a.carry.empty()) a.carry.swap(x.carry), x.carry.swap(block_);
+    if (memories_.layout().carry_alone && a.carry.empty()) a.carry.swap(x.carry), x.carry.swap(block_);
     seed(x, a);
 }
 
 template <class Real>
 void TimeChain<Real>::reuse(Adjoint& a) {
-    if (!carry_alone()) return;
+    if (!memories_.layout().carry_alone) return;
     if (block_.empty()) block_.swap(a.carry);
     a.carry.release();  // where the last sweep's tapes had memory enough
 }
@@ -627,7 +622,7 @@ void TimeChain<Real>::reverse(Range r, State& x, Tape& tape, Adjoint& a) {
         std::copy_n(array(program_.input_gradient, rest_of(tape)), f.at.steps * batch_ * width,
                     window_.input_gradient + r.first * chunk_ * batch_ * width);
     }
-    if (carry_alone() && x.carry.empty()) x.carry.swap(tape.carry);
+    if (memories_.layout().carry_alone && x.carry.empty()) x.carry.swap(tape.carry);
 }
 
 static_assert(Keeps<DepthChain<float>> && Keeps<TimeChain<float>>);

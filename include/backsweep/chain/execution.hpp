@@ -184,8 +184,8 @@ public:
         play_until_turn();
     }
 
-    /// Seeds the adjoint from the last state, which is unspecified from then on, and plays to the end. Throws ScheduleError where that state is not at
-    /// hand.
+    /// Seeds the adjoint from the last state, which is unspecified from then on, and plays to the end. Throws
+    /// ScheduleError where that state is not at hand.
     void backward() {
         if (has_adjoint_) {
             at_turn("backward()");

@@ -40,6 +40,7 @@ struct MemoryLayout {
     std::vector<Index> in_darea;  ///< rows before and of a segment, of the adjoints
     Index state = 0, between = 0, adjoint = 0, area = 0, darea = 0;  ///< sizes of these blocks
     Index seen = 0;                                                  ///< in bytes
+    bool carry_alone = false;  ///< states and adjoints inside a window are the carry and nothing else
 };
 
 /// For links of at most `steps` steps.

@@ -208,8 +208,6 @@ private:
     void make(Index link, State* x, Tape& tape);
     /// Of a tape, behind the rows of memories in the state: what the depth keeps.
     Real* rest_of(Tape& tape) const { return tape.values.data() + memories_.layout().area; }
-    /// States and adjoints are the carry and nothing else.
-    bool carry_alone() const noexcept;
     /// Null: there is none.
     Real* array(const DepthCall::Place& place, Real* rest) {
         return place.size == 0 ? nullptr : (place.rests ? rest : scratch_.data()) + place.offset;

@@ -55,12 +55,15 @@ void hold_states(const Segment<Real>& at, Index t, Index width, const Real* befo
         if (at.filler(t, b)) std::copy_n(before + b * width, width, after + b * width);
 }
 
-/// before [step][batch][width] := the states that a cell saw at some steps. Its output y, the state behind every step but
-/// 0 at fillers, and the state carry_in before the segment say them all; `fresh` as in start_states.
+/// The states [step][batch][width] that a cell saw at some steps. Its output y, the state behind every step but 0 at
+/// fillers, and the state carry_in before the segment say them all; `fresh` as in start_states. They stand in y, or are
+/// put together in `room`.
 template <class Real>
-void states_before(const Segment<Real>& at, Range steps, Index width, const Real* carry_in, const Real* fresh,
-                   const Real* y, Real* before) {
+const Real* states_before(const Segment<Real>& at, Range steps, Index width, const Real* carry_in, const Real* fresh,
+                          const Real* y, Real* room) {
     const Index state = at.batch * width;
+    if (steps.first > 0 && !at.marks) return y + (steps.first - 1) * state;
+    Real* before = room;
     std::copy_n(steps.first > 0 ? y + (steps.first - 1) * state : carry_in, state, before);
     // A filler before them holds what was before it: the last step that was none, the carry, or a fresh state.
     for (Index b = 0; steps.first > 0 && at.marks && b < at.batch; ++b) {
@@ -73,11 +76,7 @@ void states_before(const Segment<Real>& at, Range steps, Index width, const Real
         start_states(at, t, width, fresh, before);
         if (t + 1 < steps.last) hold_states(at, t, width, before, before + state);
     }
-}
-template <class Real>
-void states_before(const Segment<Real>& at, Index width, const Real* carry_in, const Real* fresh, const Real* y,
-                   Real* before) {
-    states_before(at, {0, at.steps}, width, carry_in, fresh, y, before);
+    return room;
 }
 
 /// Columns of the fillers at step t := 0. `columns` [batch][width] is that step's part of an array.

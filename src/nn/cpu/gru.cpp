@@ -136,8 +136,8 @@ private:
         const Index B = at.batch, H = hidden_, from = steps.first * B, positions = steps.size() * B;
         const Real* const x = call.x + from * inputs_;
         Real* const dh = call.dcarry;
-        states_before(at, steps, H, call.carry_in, w.h0, call.y, s.before);
-        if (!gates_kept_) make(call, steps, w, forward, s);
+        const Real* const before = states_before(at, steps, H, call.carry_in, w.h0, call.y, s.before);
+        if (!gates_kept_) make(call, steps, w, forward, before, s);
         const Tape<const Real> tape =
             gates_kept_ ? behind(taped(call.tape, call.tape + at.steps * B * 3 * H, at.steps * B), from)
                         : taped<const Real>(s.ds, s.rest, positions);
@@ -159,7 +159,7 @@ private:
                     scale_shift(H, w.norm_hh + 2 * H, s.shift_hh + 2 * H, p_n);
                 }
                 gru_cell_reverse(H, tape.gates + p * 3 * H, gates_kept_ && !norm_ ? tape.p_n + p * H : p_n,
-                                 s.before + p * H, call.dy + (from + p) * H, dh + b * H, ds + b * 3 * H,
+                                 before + p * H, call.dy + (from + p) * H, dh + b * H, ds + b * 3 * H,
                                  dp + b * 3 * H);
             }
             if (norm_)
@@ -169,7 +169,7 @@ private:
             start_states_reverse(at, t, H, d.h0, dh);
         }
         spend(positions, s.dp, s.sums, d.norm_hh, d.b_hh);
-        product_.gradient(positions, s.before, s.dp, d.U);
+        product_.gradient(positions, before, s.dp, d.U);
 
         if (norm_) {
             std::fill_n(s.sums, sums(), Real{0});
@@ -245,11 +245,11 @@ private:
 
     /// r z n of a block in the place of ds, p in that of dp, and what layer norm keeps, without recurrence.
     void make(const Backward<Real>& call, Range steps, const Parts<const Real>& w, const InputProduct<Real>& forward,
-              const Scratch& s) const {
+              const Real* before, const Scratch& s) const {
         const Index H = hidden_, positions = steps.size() * call.at.batch;
         const Tape<Real> tape = norm_ ? taped(s.ds, s.rest, positions) : Tape<Real>{};
         input_sums<true>(call.at, steps, w, forward, call.x, s.shift_ih, s.ds, tape);
-        products<true>(positions, w, call.prepared, s.before, s.shift_hh, s.dp, tape);
+        products<true>(positions, w, call.prepared, before, s.shift_hh, s.dp, tape);
         for (Index k = 0; k < 3 * H * positions; k += 3 * H) gru_gates(H, s.ds + k, s.dp + k);
     }
 

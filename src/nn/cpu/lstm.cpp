@@ -121,11 +121,11 @@ private:
         const Real* const x = call.x + from * I;
         Real* const dh = call.dcarry;
         Real* const dc = dh + B * S;
-        states_before(at, steps, S, call.carry_in, w.h0, call.y, s.h);
+        const Real* const before = states_before(at, steps, S, call.carry_in, w.h0, call.y, s.h);
         if (!gates_kept_) {
             sum_biases(w, s.row);
             forward.forward(positions, x, s.row, s.dz);
-            product_.forward(positions, w.U, call.prepared, s.h, Real{1}, s.dz);
+            product_.forward(positions, w.U, call.prepared, before, Real{1}, s.dz);
             for (Index p = 0; p < positions; ++p) lstm_gates(H, s.dz + p * 4 * H);
         }
         for (Index t = steps.last; t-- > steps.first;) {
@@ -161,7 +161,7 @@ private:
         }
 
         if (projected_) add_outer(S, H, positions, s.dh_all, s.m, d.R);
-        product_.gradients(positions, s.h, s.dz, d.U, I, x, d.W);
+        product_.gradients(positions, before, s.dz, d.U, I, x, d.W);
         if (bias_) {
             sum_columns(4 * H, positions, s.dz, s.row);
             add(4 * H, s.row, d.b_ih);

@@ -157,7 +157,7 @@ private:
         const Real* const fresh_c = learned_ ? w.c0 : s.zeros;
         Real* const dh = call.dcarry;
         Real* const dc = dh + B * H;
-        states_before(at, steps, H, call.carry_in, w.h0, call.y, s.h);
+        const Real* const before = states_before(at, steps, H, call.carry_in, w.h0, call.y, s.h);
         Products<const Real> kept{s.da, s.dr, s.inverses, s.inverses + positions};
         if (gates_kept_) {
             kept = places(c + all * H, all);
@@ -165,7 +165,7 @@ private:
                     kept.inverse_h + from};
         } else {
             forward.forward(positions, x, nullptr, s.da);
-            product_.forward(positions, w.U, call.prepared, s.h, Real{0}, s.dr);
+            product_.forward(positions, w.U, call.prepared, before, Real{0}, s.dr);
             for (Index p = 0; p < positions; ++p) {
                 s.inverses[p] = standardise(4 * H, epsilon, s.da + p * 4 * H);
                 s.inverses[positions + p] = standardise(4 * H, epsilon, s.dr + p * 4 * H);
@@ -206,7 +206,7 @@ private:
             start_states_reverse(at, t, H, d.c0, dc);
         }
 
-        product_.gradient(positions, s.h, s.dr, d.U);
+        product_.gradient(positions, before, s.dr, d.U);
         add_outer(4 * H, I, positions, s.da, x, d.W);
         if (call.dx) backward.reverse(positions, s.da, call.dx + from * I);
     }

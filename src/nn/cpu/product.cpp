@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <numeric>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "nn/cpu/product.cpp"
@@ -82,7 +83,8 @@ HWY_INLINE void tile(Index inner, const Real* HWY_RESTRICT A, Index panel, const
     using V = hn::Vec<decltype(d)>;
     constexpr int lanes = static_cast<int>(hn::MaxLanes(d)), each = static_cast<int>(width) / lanes,
                   vectors = panels * each;
-    for (int j = 0; j < columns; ++j) __builtin_prefetch(next + j * C.ld, 1);
+    for (int j = 0; j < columns; ++j)
+        for (int p = 0; p < panels; ++p) __builtin_prefetch(next + p * width + j * C.ld, 1);
     V sums[vectors][columns];
     HWY_UNROLL(8)
     for (int j = 0; j < columns; ++j) HWY_UNROLL(8)
@@ -215,17 +217,24 @@ HWY_INLINE void transpose(Index count, Index inner, const Real* from, Index ld, 
 /// Strips of `width` rows of op(A), [strip][inner][width].
 template <class Real, Index width>
 HWY_INLINE void pack_strips(bool transposed, Index rows, Index inner, const Real* A, Index ld, Real* to) {
-    const Index whole = rows - rows % width, strip = inner * width;
     if (transposed) {
-        for (Index r = 0; r < rows; r += width, to += strip)
+        for (Index r = 0; r < rows; r += width, to += inner * width)
             transpose<Real, width>(std::min(width, rows - r), inner, A + r * ld, ld, to);
         return;
     }
-    for (Index k = 0; k < inner; ++k, A += ld, to += width) {
-        for (Index r = 0; r < whole; r += width)
-            std::memcpy(to + r * inner, A + r, sizeof(Real) * static_cast<size_t>(width));
-        for (Index r = whole; r < rows; r += width)
-            for (Index i = 0; i < width; ++i) to[r * inner + i] = r + i < rows ? A[r + i] : Real{0};
+    // As many strips as a line of A has, and a few lines of each: what is written lies together.
+    constexpr Index together = std::max<Index>(1, panel_rows<Real> / width) * width, lines = 16;
+    for (Index first = 0; first < inner; first += lines) {
+        const Index last = std::min(inner, first + lines);
+        Index r = 0;
+        for (; r + together <= rows; r += together)
+            for (Index k = first; k < last; ++k)
+                for (Index s = r; s < r + together; s += width)
+                    std::memcpy(to + s * inner + k * width, A + k * ld + s, sizeof(Real) * static_cast<size_t>(width));
+        for (; r < rows; r += width)
+            for (Index k = first; k < last; ++k)
+                for (Index i = 0; i < width; ++i)
+                    to[r * inner + k * width + i] = r + i < rows ? A[k * ld + r + i] : Real{0};
     }
 }
 
@@ -239,16 +248,17 @@ constexpr Index inner_block = 256, row_block = 512, column_block = 192;
 /// Copied columns are so far apart that those of a tile lie in different sets of a cache.
 constexpr Index column_room = inner_block + 16;
 
-/// Columns that lie in the same sets of a cache drive each other out of it.
+/// Columns that lie in the same sets of a cache, while others stay empty, drive each other out of it.
 template <class Real>
-bool in_the_way(Index ld_b) {
-    return ld_b * static_cast<Index>(sizeof(Real)) % 4096 == 0;
+bool in_the_way(Index deep, Index ld_b) {
+    constexpr auto size = static_cast<Index>(sizeof(Real));
+    return std::gcd(ld_b * size, Index{4096}) > deep * size;
 }
 
 template <class Real>
 void by_columns(Index rows, Index cols, Index deep, const Real* A, Index panel, const Real* B, Index ld_b, Sums<Real> C,
                 Real* chunk) {
-    if (cols > most_columns && in_the_way<Real>(ld_b)) {
+    if (cols > most_columns && in_the_way<Real>(deep, ld_b)) {
         for (Index j = 0; j < cols; ++j) std::copy_n(B + j * ld_b, deep, chunk + j * column_room);
         B = chunk;
         ld_b = column_room;

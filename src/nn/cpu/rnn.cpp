@@ -45,10 +45,10 @@ public:
         const Parts<const Real> w = parts(call.parameters);
         const Parts<Real> d = parts(call.gradients);
         Real* const ds = call.workspace;
-        Real* const before = ds + positions * H;
+        Real* const room = ds + positions * H;
         Real* const dh = call.dcarry;
 
-        states_before(call.at, H, call.carry_in, w.h0, call.y, before);
+        const Real* const before = states_before(call.at, {0, T}, H, call.carry_in, w.h0, call.y, room);
         const auto reverse_cells = relu_ ? rnn_relu_reverse<Real> : rnn_tanh_reverse<Real>;
         for (Index t = T; t-- > 0;) {
             for (Index b = 0; b < B; ++b) {
@@ -63,7 +63,7 @@ public:
         add_outer(H, inputs_, positions, ds, call.x, d.W);
         product_.gradient(positions, before, ds, d.U);
         if (bias_) {
-            Real* const sum = before + positions * H;
+            Real* const sum = room + positions * H;
             sum_columns(H, positions, ds, sum);
             add(H, sum, d.b_ih);
             add(H, sum, d.b_hh);

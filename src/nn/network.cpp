@@ -8,14 +8,15 @@
 #include "nn/catalogue.hpp"
 #include "nn/composite.hpp"
 
-#include <armadillo>
-
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace backsweep {
 namespace {
@@ -36,18 +37,36 @@ Table& table() {
     return instance;
 }
 
-/// Rows, or columns if there are fewer, orthonormal: Q of the QR decomposition of normal numbers, R's diagonal positive.
-arma::mat orthogonal(Index rows, Index cols, const Random& random, std::uint64_t first) {
-    arma::mat normal(static_cast<arma::uword>(cols), static_cast<arma::uword>(rows));  // [row][column] in C order
-    for (arma::uword e = 0; e < normal.n_elem; ++e) normal[e] = random.normal(0, first + e);
+/// In parts that a compiler adds by vectors, in a fixed order.
+double dot(Index n, const double* x, const double* y) {
+    constexpr Index parts = 8;
+    double sum[parts] = {};
+    Index k = 0;
+    for (; k + parts <= n; k += parts)
+        for (Index part = 0; part < parts; ++part) sum[part] += x[k + part] * y[k + part];
+    for (; k < n; ++k) sum[0] += x[k] * y[k];
+    return std::accumulate(sum + 1, sum + parts, sum[0]);
+}
+
+/// [rows][cols], rows, or columns if there are fewer, orthonormal: Q of the QR decomposition of normal numbers, R's
+/// diagonal positive, by Gram and Schmidt, twice, which is enough [GLRE05]. LAPACK's bits change with BLAS's threads.
+std::vector<double> orthogonal(Index rows, Index cols, const Random& random, std::uint64_t first) {
     const bool wide = cols >= rows;
-    arma::mat Q, R;
-    if (!arma::qr_econ(Q, R, wide ? normal : arma::mat(normal.t())))
-        throw NumericError("an orthogonal start: the QR decomposition of " + std::to_string(rows) + " x " +
-                           std::to_string(cols) + " random numbers failed; take another seed");
-    for (arma::uword c = 0; c < Q.n_cols; ++c)
-        if (R(c, c) < 0.0) Q.col(c) *= -1.0;
-    return wide ? Q : arma::mat(Q.t());
+    const Index count = std::min(rows, cols), length = std::max(rows, cols);
+    const auto element = [=](Index v, Index k) { return wide ? v * cols + k : k * cols + v; };
+    std::vector<double> vectors(static_cast<std::size_t>(rows * cols)), result(vectors.size());
+    for (Index v = 0; v < count; ++v) {
+        double* const own = vectors.data() + v * length;
+        for (Index k = 0; k < length; ++k) own[k] = random.normal(0, first + static_cast<std::uint64_t>(element(v, k)));
+        for (int time = 0; time < 2; ++time)
+            for (const double* other = vectors.data(); other != own; other += length) {
+                const double along = dot(length, other, own);
+                for (Index k = 0; k < length; ++k) own[k] -= along * other[k];
+            }
+        const double norm = std::sqrt(dot(length, own, own));
+        for (Index k = 0; k < length; ++k) result[static_cast<std::size_t>(element(v, k))] = own[k] /= norm;
+    }
+    return result;
 }
 
 /// Assigns the starting values of a parameter, in C order.
@@ -66,9 +85,7 @@ void fill(const ParameterView& view, const Random& random, Real* values) {
             each([&](Index) { return start.scale; });
             break;
         case Start::Law::uniform:
-            each([&](Index e) {
-                return start.scale * (2.0 * random.uniform(0, static_cast<std::uint64_t>(e)) - 1.0);
-            });
+            each([&](Index e) { return start.scale * (2.0 * random.uniform(0, static_cast<std::uint64_t>(e)) - 1.0); });
             break;
         case Start::Law::normal:
             each([&](Index e) { return start.scale * random.normal(0, static_cast<std::uint64_t>(e)); });
@@ -78,9 +95,9 @@ void fill(const ParameterView& view, const Random& random, Real* values) {
             break;
         case Start::Law::orthogonal:
             for (Index row = 0; row < view.rows; row += start.block) {
-                const arma::mat block = orthogonal(start.block, cols, random, static_cast<std::uint64_t>(row * cols));
-                for (arma::uword e = 0; e < block.n_elem; ++e)
-                    values[row * cols + static_cast<Index>(e)] = static_cast<Real>(start.scale * block[e]);
+                const auto block = orthogonal(start.block, cols, random, static_cast<std::uint64_t>(row * cols));
+                std::transform(block.begin(), block.end(), values + row * cols,
+                               [&](double e) { return static_cast<Real>(start.scale * e); });
             }
             break;
     }
@@ -121,8 +138,9 @@ Network<Real>::Network(ModelSpec spec, Layers layers)
 template <class Real>
 Network<Real> Network<Real>::part(Range range) const {
     if (range.first < 0 || range.last > depth() || range.empty())
-        throw InvalidArgument("a part of a network of " + std::to_string(depth()) + " layers was asked for from layer " +
-                              std::to_string(range.first) + " to " + std::to_string(range.last) + "; take at least one of its own");
+        throw InvalidArgument("a part of a network of " + std::to_string(depth()) +
+                              " layers was asked for from layer " + std::to_string(range.first) + " to " +
+                              std::to_string(range.last) + "; take at least one of its own");
     const auto cut = [&](const auto& all) {
         return std::decay_t<decltype(all)>(all.begin() + range.first, all.begin() + range.last);
     };
@@ -143,7 +161,8 @@ Network<Real> Network<Real>::opened() const {
     flat.spec_ = spec_;
     flat.first_ = first_;
     flat.layout_ = layout_;
-    const auto open = [&](const auto& self, const std::shared_ptr<const Layer<Real>>& layer, Index offset, Index tied) -> void {
+    const auto open = [&](const auto& self, const std::shared_ptr<const Layer<Real>>& layer, Index offset,
+                          Index tied) -> void {
         const std::vector<const Layer<Real>*> parts = layer->opened().layers;
         if (parts.empty()) {
             flat.layers_.push_back(layer);
@@ -155,7 +174,8 @@ Network<Real> Network<Real>::opened() const {
             for (const ParameterShape& shape : part->parameters()) offset += shape.size();
         }
     };
-    for (Index l = 0; l < depth(); ++l) open(open, layers_[static_cast<std::size_t>(l)], parameter_offset(l), tied_offset(l));
+    for (Index l = 0; l < depth(); ++l)
+        open(open, layers_[static_cast<std::size_t>(l)], parameter_offset(l), tied_offset(l));
     flat.count();
     return flat;
 }
@@ -216,8 +236,7 @@ public:
 
     typename Network<Real>::Layers layers(const std::vector<LayerSpec>& specs) {
         typename Network<Real>::Layers layers;
-        for (const LayerSpec& any : specs)
-            std::visit([&](const auto& spec) { append(spec, layers); }, any);
+        for (const LayerSpec& any : specs) std::visit([&](const auto& spec) { append(spec, layers); }, any);
         return layers;
     }
 
@@ -238,7 +257,9 @@ private:
         to.push_back(concatenate<Real>(spec.name, layers(spec.layers)));
     }
 
-    void append(const CheckpointSpec& spec, Layers& to) { to.push_back(checkpointed<Real>(spec.name, layers(spec.layers))); }
+    void append(const CheckpointSpec& spec, Layers& to) {
+        to.push_back(checkpointed<Real>(spec.name, layers(spec.layers)));
+    }
 
     void append(const RecurrentSpec& spec, Layers& to) {
         for (Index l = 0; l < spec.layers; ++l) {
@@ -247,7 +268,9 @@ private:
             else
                 to.push_back(part({spec, l, false}));
             if (spec.dropout > 0.0 && l + 1 < spec.layers)
-                append(DropoutSpec{spec.name + ", dropout " + std::to_string(l), spec.outputs(), spec.dropout, spec.locked}, to);
+                append(DropoutSpec{spec.name + ", dropout " + std::to_string(l), spec.outputs(), spec.dropout,
+                                   spec.locked},
+                       to);
         }
     }
 

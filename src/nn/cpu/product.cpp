@@ -128,8 +128,9 @@ HWY_INLINE void tiles(Index cols, Index inner, const Real* A, Index panel, bool 
     const Real* fetched = A + panels * panel;
     for (Index j = 0; j < cols; --left) {
         const Index count = right == Right::strips ? std::min<Index>(most, cols - j) : (cols - j + left - 1) / left;
-        // The panel that follows comes nearer tile by tile.
-        for (Index k = 0; k < share; ++k) __builtin_prefetch(fetched + k * panel_rows<Real>, 0, 2);
+        // The panels that follow come nearer tile by tile.
+        for (int p = 0; p < panels; ++p)
+            for (Index k = 0; k < share; ++k) __builtin_prefetch(fetched + p * panel + k * panel_rows<Real>, 0, 2);
         fetched += share * panel_rows<Real>;
         const Real* const next = j + count < cols ? C.to + (j + count) * C.ld : C.to + panels * panel_rows<Real>;
         tile_of<Real, panels, most, right>(count, inner, A, panel, B + j * ld_b, ld_b, C.at(0, j), next);

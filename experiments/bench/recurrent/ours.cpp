@@ -1,8 +1,10 @@
 // Backsweep's training step. by=chain: a time chain for every thread's part of the batch, with the gradient of the
-// inputs; by=trainer: an update of Trainer, data and optimizer included, which has none.
+// inputs; by=layers: the same links with every tape kept, by calls of the layers alone; by=trainer: an update of
+// Trainer, data and optimizer included, which has no gradient of the inputs.
 // SPDX-License-Identifier: MIT
 #include "contestant.hpp"
 
+#include "backsweep/base/buffer.hpp"
 #include "backsweep/nn/time_chain.hpp"
 #include "backsweep/schedule/schedule.hpp"
 #include "backsweep/train/manifest.hpp"
@@ -14,6 +16,7 @@
 #include <memory>
 #include <thread>
 #include <utility>
+#include <variant>
 
 namespace {
 
@@ -167,6 +170,123 @@ private:
     std::vector<std::unique_ptr<Part>> parts_;
 };
 
+/// What a chain that stores everything has its layers do, without schedule, Execution, ledger and chain.
+class ByLayers {
+public:
+    explicit ByLayers(const Case& c)
+        : case_(c),
+          network_(build<float>(model(c))),
+          parameters_(size(network_.parameters().size())),
+          gradient_(parameters_.size()),
+          inputs_(size(c.steps * c.batch * c.hidden)),
+          targets_(inputs_.size()),
+          input_gradient_(inputs_.size()),
+          prepared_(network_.prepared(), Kind::workspace),
+          dcarry_(size(network_.carry() * c.batch)) {
+        start(c, network_, parameters_);
+        fill(c, Array::inputs, {0, c.batch}, inputs_.data());
+        fill(c, Array::targets, {0, c.batch}, targets_.data());
+        const Index links = (c.steps + chunk(c) - 1) / chunk(c);
+        Index workspace = 0;
+        for (Index k = 0; k < links; ++k) {
+            std::vector<Kept>& link = links_.emplace_back();
+            for (Index l = 0; l < network_.depth(); ++l) {
+                const Footprint f = network_.layer(l).footprint(length(k), c.batch);
+                link.emplace_back(f, length(k), c.batch);
+                workspace = std::max(workspace, f.workspace);
+            }
+        }
+        for (std::vector<float>& d : between_) d.resize(size(chunk(c) * c.batch * c.hidden));
+        carry_.resize(dcarry_.size());
+        workspace_.resize(size(workspace));
+    }
+    void step() {
+        std::fill(gradient_.begin(), gradient_.end(), 0.0f);
+        std::fill(dcarry_.begin(), dcarry_.end(), 0.0f);
+        network_.prepare(parameters_.data(), prepared_.data());
+        loss_ = 0.0;
+        const Index links = static_cast<Index>(links_.size());
+        for (Index k = 0; k < links; ++k) {
+            double loss = 0.0;
+            const Segment<float> at = segment(k, &loss);
+            for (Index l = 0; l < network_.depth(); ++l) {
+                Kept& kept = links_[size(k)][size(l)];
+                Forward<float> call{at,           own(parameters_, l), input(k, l),      kept.y.data(),
+                                    before(k, l), kept.carry.data(),   kept.tape.data(), workspace_.data()};
+                call.prepared = prepared_.data() + network_.prepared_offset(l);
+                network_.layer(l).record(call);
+            }
+            loss_ += loss;
+        }
+        for (Index k = links; k-- > 0;) {
+            const Segment<float> at = segment(k, nullptr);
+            const float* dy = nullptr;
+            for (Index l = network_.depth(); l-- > 0;) {
+                const Kept& kept = links_[size(k)][size(l)];
+                float* const dx = l > 0 ? between_[size(l % 2)].data() : input_gradient_.data() + at.first * row();
+                Backward<float> call{at,
+                                     own(parameters_, l),
+                                     own(gradient_, l),
+                                     kept.tape.data(),
+                                     before(k, l),
+                                     dy,
+                                     dx,
+                                     dcarry_.data() + network_.carry_offset(l, case_.batch),
+                                     workspace_.data()};
+                call.x = input(k, l);
+                call.y = kept.y.data();
+                call.prepared = prepared_.data() + network_.prepared_offset(l);
+                network_.layer(l).reverse(call);
+                dy = dx;
+            }
+        }
+    }
+    void gradients(const std::string& path) const {
+        bench::write(path, case_.scale * loss_, gradient_, input_gradient_);
+    }
+    static std::string facts() { return "{}"; }
+
+private:
+    /// Of a layer and link.
+    struct Kept {
+        Kept(const Footprint& f, Index steps, Index batch)
+            : y(steps * batch * f.outputs, Kind::tape),
+              carry(f.carry * batch, Kind::carry),
+              tape(f.tape, Kind::tape) {}
+        Buffer<float> y, carry, tape;
+    };
+
+    Index row() const { return case_.batch * case_.hidden; }
+    Index length(Index k) const { return std::min(chunk(case_), case_.steps - k * chunk(case_)); }
+    float* own(std::vector<float>& all, Index l) const { return all.data() + network_.parameter_offset(l); }
+    Segment<float> segment(Index k, double* loss) const {
+        Segment<float> at;
+        at.first = k * chunk(case_);
+        at.steps = length(k);
+        at.batch = case_.batch;
+        at.begins = k == 0;
+        at.values = targets_.data() + at.first * row();
+        at.scale = case_.scale;
+        at.loss = loss;
+        return at;
+    }
+    const float* input(Index k, Index l) const {
+        return l > 0 ? links_[size(k)][size(l - 1)].y.data() : inputs_.data() + k * chunk(case_) * row();
+    }
+    const float* before(Index k, Index l) const {
+        return k > 0 ? links_[size(k - 1)][size(l)].carry.data()
+                     : carry_.data() + network_.carry_offset(l, case_.batch);
+    }
+
+    Case case_;
+    Network<float> network_;
+    std::vector<float> parameters_, gradient_, inputs_, targets_, input_gradient_;
+    Buffer<float> prepared_;
+    std::vector<float> dcarry_, carry_, workspace_, between_[2];
+    std::vector<std::vector<Kept>> links_;
+    double loss_ = 0.0;
+};
+
 /// Windows of the case's numbers, every one a sequence of its own.
 class Numbers final : public Source<float> {
 public:
@@ -227,26 +347,33 @@ private:
     std::unique_ptr<Trainer<float>> trainer_;
 };
 
-/// One of the two.
+/// One of the three.
 class Ours {
 public:
     explicit Ours(const Case& c) {
         const std::string by = c.text("by", "chain");
         if (by == "trainer")
-            trainer_ = std::make_unique<ByTrainer>(c);
+            by_ = std::make_unique<ByTrainer>(c);
+        else if (by == "layers")
+            by_ = std::make_unique<ByLayers>(c);
         else if (by == "chain")
-            chain_ = std::make_unique<ByChain>(c);
+            by_ = std::make_unique<ByChain>(c);
         else
-            throw std::invalid_argument("by is chain or trainer, got '" + by + "'");
+            throw std::invalid_argument("by is chain, layers or trainer, got '" + by + "'");
     }
     static std::string version() { return this_program().version; }
-    void step() { trainer_ ? trainer_->step() : chain_->step(); }
-    void gradients(const std::string& path) const { trainer_ ? trainer_->gradients(path) : chain_->gradients(path); }
-    std::string facts() { return trainer_ ? trainer_->facts() : chain_->facts(); }
+    void step() {
+        std::visit([](auto& by) { by->step(); }, by_);
+    }
+    void gradients(const std::string& path) const {
+        std::visit([&](auto& by) { by->gradients(path); }, by_);
+    }
+    std::string facts() {
+        return std::visit([](auto& by) { return by->facts(); }, by_);
+    }
 
 private:
-    std::unique_ptr<ByChain> chain_;
-    std::unique_ptr<ByTrainer> trainer_;
+    std::variant<std::unique_ptr<ByChain>, std::unique_ptr<ByLayers>, std::unique_ptr<ByTrainer>> by_;
 };
 
 }  // namespace

@@ -151,7 +151,8 @@ class Bench:
         """Loss and gradients of a small case: the same work, or times say nothing."""
         for cell in ("lstm", "gru"):
             case = Case(cell, 7, 3, 24, 2)
-            contestants = [self.ours(case, 1, chunk=3), *self.peers(case, 1)]
+            contestants = [self.ours(case, 1, chunk=3), self.ours(case, 1, "layers", chunk=3, by="layers"),
+                           *self.peers(case, 1)]
             numbers = []
             with tempfile.TemporaryDirectory() as folder:
                 for contestant in contestants:
@@ -299,8 +300,24 @@ class Bench:
                 self.claim(rows["periodic"]["held"] < rows[c.who]["held"], f"less memory than {c.who}")
 
 
+    def overhead(self):
+        """A chain with everything stored against calls of its layers alone, in links of 32 steps of one sequence."""
+        case = Case("lstm", 10000, 1, 64, 1)
+        alone = self.ours(case, 1, "layers", chunk=32, by="layers")
+        chain = self.ours(case, 1, "chain", chunk=32)
+        contestants = [self.limit(case, 1), alone, chain]
+        self.time(contestants, "processor")
+        rows = self.report(contestants, "processor", alone)
+        for c in contestants:
+            c.end()
+        for row in rows.values():
+            self.write(row)
+        ratio = rows["chain"]["over_layers"]["median"]
+        self.claim(ratio < 1.01, f"chain, schedule, Execution and ledger take {100 * (ratio - 1):.2f} % of a step, floor 1 %")
+
+
 def main():
-    modes = ["one_thread", "two_threads", "recompute"]
+    modes = ["one_thread", "two_threads", "recompute", "overhead"]
     parser = argparse.ArgumentParser(
         description="Times recurrent layers against their peers; exit 1 where a floor is not met.")
     parser.add_argument("build", help="folder in which this bench was built")

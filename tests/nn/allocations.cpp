@@ -7,65 +7,12 @@
 #include "backsweep/nn/models.hpp"
 #include "backsweep/nn/time_chain.hpp"
 #include "backsweep/schedule/schedule.hpp"
+#include "support/counted_heap.hpp"
 
-#include <cstddef>
-#include <cstdlib>
-#include <new>
+#include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
-
-namespace {
-
-std::size_t allocations = 0;
-
-[[gnu::noinline]] void* counted(std::size_t size, std::size_t alignment) {
-    ++allocations;
-    void* const p = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-    if (!p) throw std::bad_alloc();
-    return p;
-}
-[[gnu::noinline]] void freed(void* p) noexcept {
-    std::free(p);
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-    return counted(size, alignof(std::max_align_t));
-}
-void* operator new[](std::size_t size) {
-    return counted(size, alignof(std::max_align_t));
-}
-void* operator new(std::size_t size, std::align_val_t alignment) {
-    return counted(size, static_cast<std::size_t>(alignment));
-}
-void* operator new[](std::size_t size, std::align_val_t alignment) {
-    return counted(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* p) noexcept {
-    freed(p);
-}
-void operator delete[](void* p) noexcept {
-    freed(p);
-}
-void operator delete(void* p, std::size_t) noexcept {
-    freed(p);
-}
-void operator delete[](void* p, std::size_t) noexcept {
-    freed(p);
-}
-void operator delete(void* p, std::align_val_t) noexcept {
-    freed(p);
-}
-void operator delete[](void* p, std::align_val_t) noexcept {
-    freed(p);
-}
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
-    freed(p);
-}
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept {
-    freed(p);
-}
 
 using namespace backsweep;
 
@@ -137,13 +84,13 @@ BOOST_AUTO_TEST_CASE(the_second_sweep_allocates_nothing) {
             if (family == "periodic") options.period = 2;
             Execution<TimeChain<float>> run(chain, make_schedule(options));
             for (int sweep = 0; sweep < 3; ++sweep) {
-                const std::size_t before = allocations;
+                const std::int64_t before = heap_calls;
                 run.forward();
                 run.backward();
                 if (sweep == 0)
-                    BOOST_TEST(allocations > before);
+                    BOOST_TEST(heap_calls > before);
                 else
-                    BOOST_TEST(allocations == before, c.name << ", " << family << ": " << allocations - before
+                    BOOST_TEST(heap_calls == before, c.name << ", " << family << ": " << heap_calls - before
                                                              << " allocations in sweep " << sweep);
             }
         }

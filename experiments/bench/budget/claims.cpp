@@ -121,7 +121,7 @@ void gruslys() {
         planner.measure(5);
         const Plan plan = planner.best();
         const TrainOptions kept = with_everything(o, plan.chunk);
-        const double measured = ratio(forms, o, plan, forms.planner(kept).best(), 7);
+        const double measured = ratio(forms, o, plan, forms.planner(kept).best(), 21);
         const double a = static_cast<double>(plan.advances * plan.chunk), more = plan.slowdown() - 1.0;
         std::printf("T = 1000, 5 %% (%s): %s: a = %.0f steps again, phi = %.3f, 1 + phi a / T = %.3f, measured %.3f",
                     c.name, in_words(plan).c_str(), a, more * steps / a, 1.0 + more, measured);

@@ -110,7 +110,6 @@ TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chun
     spare_.resize(network.layer_carry() * batch);
 }
 
-
 template <class Real>
 TimeChain<Real>::~TimeChain() {
     empty_store();

@@ -10,6 +10,7 @@
 
 #include <armadillo>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <iterator>

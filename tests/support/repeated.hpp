@@ -19,8 +19,7 @@ class Repeated {
 public:
     static constexpr Index block = Index{1} << 21;
 
-    explicit Repeated(Index size) : size_(size), blocks_((size + block - 1) / block) {
-        if (size == 0) return;
+    explicit Repeated(Index size) : blocks_((size + block - 1) / block) {
         const int file = ::memfd_create("repeated", MFD_CLOEXEC);
         if (file < 0) fail("memfd_create");
         const auto once = static_cast<std::size_t>(block) * sizeof(float);
@@ -39,18 +38,15 @@ public:
     }
     Repeated(Repeated&&) = delete;
     Repeated& operator=(Repeated&&) = delete;
-    ~Repeated() {
-        if (size_ > 0) ::munmap(base_, bytes());
-    }
+    ~Repeated() { ::munmap(base_, bytes()); }
 
-    Index size() const noexcept { return size_; }
     float* data() const noexcept { return data_; }
 
 private:
     [[noreturn]] static void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
     std::size_t bytes() const noexcept { return static_cast<std::size_t>(blocks_ * block) * sizeof(float); }
 
-    Index size_, blocks_;
+    Index blocks_;
     void* base_ = nullptr;
     float* data_ = nullptr;
 };

@@ -302,7 +302,6 @@ class Bench:
             for c in checkpointed:
                 self.claim(rows["periodic"]["held"] < rows[c.who]["held"], f"less memory than {c.who}")
 
-
     def overhead(self):
         """A chain with everything stored against calls of its layers alone, in links of 32 steps of one sequence."""
         case = Case("lstm", 10000, 1, 64, 1)

@@ -187,10 +187,10 @@ protected:
     /// Before complete_rest(): the RAM slot that is to be given x_0, or index -1 if x_0 is there. The lowest state goes
     /// where there is no room.
     Slot room_for_start(Room room);
-    /// From now on links [0, end_) are reversed from the states that are there, and from free slots on disk where they
-    /// halve the advances.
     /// Verify mode: what the start has that room_for_start() gave a slot.
     void print_start(Slot start, std::uint64_t print) { place_of(start).print = print; }
+    /// From now on links [0, end_) are reversed from the states that are there, and from free slots on disk where they
+    /// halve the advances.
     void complete_rest(Room room);
     /// Whether the chain's length became known only as it ran.
     bool learned() const noexcept { return learned_; }

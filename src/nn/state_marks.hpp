@@ -79,11 +79,16 @@ const Real* states_before(const Segment<Real>& at, Range steps, Index width, con
     return room;
 }
 
-/// Columns of the fillers at step t := 0. `columns` [batch][width] is that step's part of an array.
+/// Columns of the fillers at step t := 0. `columns` [batch][width] is that step's part of an array, `apart` elements
+/// apart.
+template <class Real>
+void clear_fillers(const Segment<Real>& at, Index t, Index width, Real* columns, Index apart) {
+    for (Index b = 0; at.marks && b < at.batch; ++b)
+        if (at.filler(t, b)) std::fill_n(columns + b * apart, width, Real{0});
+}
 template <class Real>
 void clear_fillers(const Segment<Real>& at, Index t, Index width, Real* columns) {
-    for (Index b = 0; at.marks && b < at.batch; ++b)
-        if (at.filler(t, b)) std::fill_n(columns + b * width, width, Real{0});
+    clear_fillers(at, t, width, columns, width);
 }
 
 /// The same for all steps of an array [step][batch][width].

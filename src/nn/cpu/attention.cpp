@@ -14,10 +14,7 @@ template <class Real>
 struct CpuMath {
     /// y = W x + b, position by position; W [out][in], b may be null.
     static void product(Index out, Index in, Index positions, const Real* W, const Real* b, const Real* x, Real* y) {
-        if (b)
-            apply(out, in, positions, W, x, b, y);
-        else
-            apply(out, in, positions, W, x, Real{0}, y);
+        apply(out, in, positions, W, x, b, y, out);
     }
     /// x = W' y + beta x, beta 0 or 1.
     static void transposed(Index out, Index in, Index positions, const Real* W, const Real* y, Real beta, Real* x) {

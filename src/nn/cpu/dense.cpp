@@ -32,11 +32,8 @@ public:
     // y = W x + b
     void advance(const Forward<Real>& call) const override {
         const Index positions = call.at.steps * call.at.batch;
-        const Real* const W = weight(call.parameters, call.tied);
-        if (bias_)
-            apply(outputs_, inputs_, positions, W, call.x, bias(call.parameters), call.y);
-        else
-            apply(outputs_, inputs_, positions, W, call.x, Real{0}, call.y);
+        apply(outputs_, inputs_, positions, weight(call.parameters, call.tied), call.x,
+              bias_ ? bias(call.parameters) : nullptr, call.y, outputs_);
     }
 
     void record(const Forward<Real>& call) const override {
@@ -48,7 +45,7 @@ public:
         const Index positions = call.at.steps * call.at.batch;
         add_outer(outputs_, inputs_, positions, call.dy, call.x, weight(call.gradients, call.tied_gradients));
         if (bias_) {
-            sum_columns(outputs_, positions, call.dy, call.workspace);
+            sum_columns(outputs_, positions, call.dy, outputs_, call.workspace);
             add(outputs_, call.workspace, bias(call.gradients));
         }
         if (call.dx)

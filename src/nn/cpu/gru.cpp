@@ -35,10 +35,10 @@ public:
     // norm keeps of a block, where those are made again.
     Footprint footprint(Index steps, Index batch) const override {
         const Index H = hidden_, positions = steps * batch, block_of = block_steps(H, steps, batch),
-                    block = block_of * batch;
+                    block = block_of * batch, Z = gates_apart<Real>(3 * H);
         const Index room = aligned<Real>(InputProduct<Real>::room(3 * H, inputs_, steps, block_of));
         const Index forward = 6 * H + 3 * H * batch + 3 * H * block;
-        const Index backward = shifts() + sums() + 7 * H * block + (gates_kept_ || !norm_ ? 0 : rest(block));
+        const Index backward = shifts() + sums() + (2 * Z + H) * block + (gates_kept_ || !norm_ ? 0 : rest(block));
         return {inputs_,
                 H,
                 H,
@@ -70,8 +70,8 @@ public:
         scratch.shift_ih = scratch.shift_hh + 3 * H;
         scratch.sums = scratch.shift_hh + shifts();
         scratch.ds = scratch.sums + sums();
-        scratch.dp = scratch.ds + 3 * H * block * B;
-        scratch.before = scratch.dp + 3 * H * block * B;
+        scratch.dp = scratch.ds + gates_apart<Real>(3 * H) * block * B;
+        scratch.before = scratch.dp + gates_apart<Real>(3 * H) * block * B;
         scratch.rest = scratch.before + H * block * B;
         if (shifts() > 0) shift(w.b_hh, w.norm_hh, scratch.shift_hh);
         if (!gates_kept_) shift(w.b_ih, w.norm_ih, scratch.shift_ih);
@@ -109,75 +109,82 @@ private:
     Index shifts() const noexcept { return gates_kept_ ? norm_ ? 3 * hidden_ : 0 : 6 * hidden_; }
     Index sums() const noexcept { return (norm_ ? 6 : bias_ ? 3 : 0) * hidden_; }
 
-    /// Parts of a tape; only one of p_n and what follows it is there.
+    /// Parts of a tape, and the distance of the gates of two positions; only one of p_n and what follows it is there.
     template <class Number>
     struct Tape {
-        Number *gates, *p_n, *normal_ih, *normal_hh, *inverse_ih, *inverse_hh;
+        Number* gates;
+        Index apart;
+        Number *p_n, *normal_ih, *normal_hh, *inverse_ih, *inverse_hh;
     };
     /// Elements behind the gates.
     Index rest(Index positions) const noexcept { return positions * (norm_ ? 6 * hidden_ + 4 : hidden_); }
     template <class Number>
-    Tape<Number> taped(Number* gates, Number* rest, Index positions) const noexcept {
+    Tape<Number> taped(Number* gates, Index apart, Number* rest, Index positions) const noexcept {
         Number* const normal_hh = rest + positions * 3 * hidden_;
         Number* const inverse = normal_hh + positions * 3 * hidden_;
-        return {gates, rest, rest, normal_hh, inverse, inverse + 2 * positions};
+        return {gates, apart, rest, rest, normal_hh, inverse, inverse + 2 * positions};
     }
     /// Its parts from a position on.
     template <class Number>
     Tape<Number> behind(const Tape<Number>& tape, Index position) const noexcept {
         const Index H = hidden_;
-        return {tape.gates + position * 3 * H,     tape.p_n + position * H,        tape.normal_ih + position * 3 * H,
-                tape.normal_hh + position * 3 * H, tape.inverse_ih + 2 * position, tape.inverse_hh + 2 * position};
+        return {tape.gates + position * tape.apart,
+                tape.apart,
+                tape.p_n + position * H,
+                tape.normal_ih + position * 3 * H,
+                tape.normal_hh + position * 3 * H,
+                tape.inverse_ih + 2 * position,
+                tape.inverse_hh + 2 * position};
     }
 
     void reverse_block(const Backward<Real>& call, Range steps, const Parts<const Real>& w, const Parts<Real>& d,
                        const InputProduct<Real>& forward, const InputProduct<Real>& backward, const Scratch& s) const {
         const Segment<Real>& at = call.at;
-        const Index B = at.batch, H = hidden_, from = steps.first * B, positions = steps.size() * B;
+        const Index B = at.batch, H = hidden_, Z = gates_apart<Real>(3 * H), from = steps.first * B,
+                    positions = steps.size() * B;
         const Real* const x = call.x + from * inputs_;
         Real* const dh = call.dcarry;
         const Real* const before = states_before(at, steps, H, call.carry_in, w.h0, call.y, s.before);
         if (!gates_kept_) make(call, steps, w, forward, before, s);
         const Tape<const Real> tape =
-            gates_kept_ ? behind(taped(call.tape, call.tape + at.steps * B * 3 * H, at.steps * B), from)
-                        : taped<const Real>(s.ds, s.rest, positions);
+            gates_kept_ ? behind(taped(call.tape, 3 * H, call.tape + at.steps * B * 3 * H, at.steps * B), from)
+                        : taped<const Real>(s.ds, Z, s.rest, positions);
         if (norm_) std::fill_n(s.sums, sums(), Real{0});
         for (Index t = steps.last; t-- > steps.first;) {
             const Index first = t * B - from;
-            Real* const ds = s.ds + first * 3 * H;
-            Real* const dp = s.dp + first * 3 * H;
+            Real* const ds = s.ds + first * Z;
+            Real* const dp = s.dp + first * Z;
             for (Index b = 0; b < B; ++b) {
                 const Index p = first + b;
                 if (at.filler(t, b)) {
-                    std::fill_n(ds + b * 3 * H, 3 * H, Real{0});
-                    std::fill_n(dp + b * 3 * H, 3 * H, Real{0});
+                    std::fill_n(ds + b * Z, 3 * H, Real{0});
+                    std::fill_n(dp + b * Z, 3 * H, Real{0});
                     continue;
                 }
-                Real* const p_n = dp + b * 3 * H + 2 * H;
+                Real* const p_n = dp + b * Z + 2 * H;
                 if (gates_kept_ && norm_) {
                     std::copy_n(tape.normal_hh + p * 3 * H + 2 * H, H, p_n);
                     scale_shift(H, w.norm_hh + 2 * H, s.shift_hh + 2 * H, p_n);
                 }
-                gru_cell_reverse(H, tape.gates + p * 3 * H, gates_kept_ && !norm_ ? tape.p_n + p * H : p_n,
-                                 before + p * H, call.dy + (from + p) * H, dh + b * H, ds + b * 3 * H,
-                                 dp + b * 3 * H);
+                gru_cell_reverse(H, tape.gates + p * tape.apart, gates_kept_ && !norm_ ? tape.p_n + p * H : p_n,
+                                 before + p * H, call.dy + (from + p) * H, dh + b * H, ds + b * Z, dp + b * Z);
             }
             if (norm_)
-                normalise_reverse(B, w.norm_hh, tape.normal_hh + first * 3 * H, tape.inverse_hh + first * 2, dp,
+                normalise_reverse(B, w.norm_hh, tape.normal_hh + first * 3 * H, tape.inverse_hh + first * 2, dp, Z,
                                   s.sums);
-            product_.reverse(B, w.U, call.prepared, dp, Real{1}, dh);
+            product_.reverse(B, w.U, call.prepared, dp, Z, Real{1}, dh);
             start_states_reverse(at, t, H, d.h0, dh);
         }
-        spend(positions, s.dp, s.sums, d.norm_hh, d.b_hh);
-        product_.gradient(positions, before, s.dp, d.U);
+        spend(positions, s.dp, Z, s.sums, d.norm_hh, d.b_hh);
+        product_.gradient(positions, before, s.dp, Z, d.U);
 
         if (norm_) {
             std::fill_n(s.sums, sums(), Real{0});
-            normalise_reverse(positions, w.norm_ih, tape.normal_ih, tape.inverse_ih, s.ds, s.sums);
+            normalise_reverse(positions, w.norm_ih, tape.normal_ih, tape.inverse_ih, s.ds, Z, s.sums);
         }
-        spend(positions, s.ds, s.sums, d.norm_ih, d.b_ih);
-        add_outer(3 * H, inputs_, positions, s.ds, x, d.W);
-        if (call.dx) backward.reverse(positions, s.ds, call.dx + from * inputs_);
+        spend(positions, s.ds, Z, s.sums, d.norm_ih, d.b_ih);
+        multiply('N', 'T', inputs_, 3 * H, positions, x, inputs_, s.ds, Z, Real{1}, d.W, inputs_);
+        if (call.dx) backward.reverse(positions, s.ds, Z, call.dx + from * inputs_);
     }
 
     /// keep: the tape is assigned; else r z n are made in the workspace, block by block.
@@ -192,7 +199,7 @@ private:
         Real* const product = shift_hh + 3 * H;
         Real* const spare = product + 3 * state;
         Tape<Real> tape{};
-        if constexpr (keep) tape = taped(call.tape, call.tape + T * 3 * state, T * B);
+        if constexpr (keep) tape = taped(call.tape, 3 * H, call.tape + T * 3 * state, T * B);
 
         shift(w.b_ih, w.norm_ih, shift_ih);
         shift(w.b_hh, w.norm_hh, shift_hh);
@@ -205,9 +212,9 @@ private:
             Real* const y = call.y + t * state;
             Real* const gates = keep ? here.gates : spare + t % block * 3 * state;
             if (t % block == 0)
-                input_sums<keep>(at, {t, std::min(t + block, T)}, w, inputs, call.x, shift_ih, gates, here);
+                input_sums<keep>(at, {t, std::min(t + block, T)}, w, inputs, call.x, shift_ih, gates, 3 * H, here);
             if (marks) start_states(at, t, H, w.h0, call.carry_out);
-            products<keep>(B, w, call.prepared, h, shift_hh, product, here);
+            products<keep>(B, w, call.prepared, h, shift_hh, product, 3 * H, here);
             for (Index b = 0; b < B; ++b) {
                 if (at.filler(t, b))
                     std::fill_n(y + b * H, H, Real{0});
@@ -227,30 +234,30 @@ private:
     /// s of some steps; keep: layer norm's part of the tape, from their first position on, is assigned.
     template <bool keep>
     void input_sums(const Segment<Real>& at, Range steps, const Parts<const Real>& w, const InputProduct<Real>& inputs,
-                    const Real* x, const Real* shift_ih, Real* s, const Tape<Real>& tape) const {
-        const Index positions = steps.size() * at.batch, state = 3 * hidden_ * at.batch;
-        inputs.forward(positions, x + steps.first * at.batch * inputs_, norm_ ? nullptr : shift_ih, s);
+                    const Real* x, const Real* shift_ih, Real* s, Index apart, const Tape<Real>& tape) const {
+        const Index positions = steps.size() * at.batch;
+        inputs.forward(positions, x + steps.first * at.batch * inputs_, norm_ ? nullptr : shift_ih, s, apart);
         for (Index t = steps.first; t < steps.last; ++t)
-            clear_fillers(at, t, 3 * hidden_, s + (t - steps.first) * state);
-        if (norm_) normalise<keep>(positions, w.norm_ih, shift_ih, s, tape.normal_ih, tape.inverse_ih);
+            clear_fillers(at, t, 3 * hidden_, s + (t - steps.first) * at.batch * apart, apart);
+        if (norm_) normalise<keep>(positions, w.norm_ih, shift_ih, s, apart, tape.normal_ih, tape.inverse_ih);
     }
 
     /// p of `columns` positions, likewise.
     template <bool keep>
     void products(Index columns, const Parts<const Real>& w, const Real* prepared, const Real* h, const Real* shift_hh,
-                  Real* p, const Tape<Real>& tape) const {
-        product_.forward(columns, w.U, prepared, h, Real{0}, p, norm_ ? nullptr : shift_hh);
-        if (norm_) normalise<keep>(columns, w.norm_hh, shift_hh, p, tape.normal_hh, tape.inverse_hh);
+                  Real* p, Index apart, const Tape<Real>& tape) const {
+        product_.forward(columns, w.U, prepared, h, Real{0}, p, apart, norm_ ? nullptr : shift_hh);
+        if (norm_) normalise<keep>(columns, w.norm_hh, shift_hh, p, apart, tape.normal_hh, tape.inverse_hh);
     }
 
     /// r z n of a block in the place of ds, p in that of dp, and what layer norm keeps, without recurrence.
     void make(const Backward<Real>& call, Range steps, const Parts<const Real>& w, const InputProduct<Real>& forward,
               const Real* before, const Scratch& s) const {
-        const Index H = hidden_, positions = steps.size() * call.at.batch;
-        const Tape<Real> tape = norm_ ? taped(s.ds, s.rest, positions) : Tape<Real>{};
-        input_sums<true>(call.at, steps, w, forward, call.x, s.shift_ih, s.ds, tape);
-        products<true>(positions, w, call.prepared, before, s.shift_hh, s.dp, tape);
-        for (Index k = 0; k < 3 * H * positions; k += 3 * H) gru_gates(H, s.ds + k, s.dp + k);
+        const Index H = hidden_, Z = gates_apart<Real>(3 * H), positions = steps.size() * call.at.batch;
+        const Tape<Real> tape = norm_ ? taped(s.ds, Z, s.rest, positions) : Tape<Real>{};
+        input_sums<true>(call.at, steps, w, forward, call.x, s.shift_ih, s.ds, Z, tape);
+        products<true>(positions, w, call.prepared, before, s.shift_hh, s.dp, Z, tape);
+        for (Index k = 0; k < Z * positions; k += Z) gru_gates(H, s.ds + k, s.dp + k);
     }
 
     /// to := the sum of biases of the cell and of the layer norm, 0 where there are none.
@@ -260,11 +267,13 @@ private:
         if (norm_) add(3 * hidden_, norm + 3 * hidden_, to);
     }
 
-    /// sums [columns][3 hidden] := LN(sums) w + shift; keep: LN(sums) and its two 1 / deviations go to the tape.
+    /// sums [columns][3 hidden], `apart` elements apart, := LN(sums) w + shift; keep: LN(sums) and its two 1 /
+    /// deviations go to the tape.
     template <bool keep>
-    void normalise(Index columns, const Real* w, const Real* shift, Real* sums, Real* normal, Real* inverse) const {
+    void normalise(Index columns, const Real* w, const Real* shift, Real* sums, Index apart, Real* normal,
+                   Real* inverse) const {
         const Index H = hidden_;
-        for (Index p = 0; p < columns; ++p, sums += 3 * H) {
+        for (Index p = 0; p < columns; ++p, sums += apart) {
             const Real inverse_rz = standardise(2 * H, epsilon, sums);
             const Real inverse_n = standardise(H, epsilon, sums + 2 * H);
             if constexpr (keep) {
@@ -276,12 +285,12 @@ private:
         }
     }
 
-    /// d [columns][3 hidden]: in: adjoint of LN(sums) w + shift; out: of the sums. dnorm += adjoints of w, then of
-    /// shift.
-    void normalise_reverse(Index columns, const Real* w, const Real* normal, const Real* inverse, Real* d,
+    /// d [columns][3 hidden], likewise: in: adjoint of LN(sums) w + shift; out: of the sums. dnorm += adjoints of w,
+    /// then of shift.
+    void normalise_reverse(Index columns, const Real* w, const Real* normal, const Real* inverse, Real* d, Index apart,
                            Real* dnorm) const {
         const Index H = hidden_;
-        for (Index p = 0; p < columns; ++p, d += 3 * H, normal += 3 * H) {
+        for (Index p = 0; p < columns; ++p, d += apart, normal += 3 * H) {
             scale_shift_reverse(3 * H, w, normal, d, dnorm, dnorm + 3 * H);
             standardise_reverse(2 * H, normal, inverse[2 * p], d);
             standardise_reverse(H, normal + 2 * H, inverse[2 * p + 1], d + 2 * H);
@@ -289,12 +298,12 @@ private:
     }
 
     /// Adds to the gradients of a norm and a bias: with layer norm what `sums` has, else the sum of d.
-    void spend(Index positions, const Real* d, Real* sums, Real* dnorm, Real* db) const {
+    void spend(Index positions, const Real* d, Index apart, Real* sums, Real* dnorm, Real* db) const {
         const Index rows = 3 * hidden_;
         if (norm_)
             add(2 * rows, sums, dnorm);
         else if (bias_)
-            sum_columns(rows, positions, d, sums);
+            sum_columns(rows, positions, d, apart, sums);
         if (bias_) add(rows, norm_ ? sums + rows : sums, db);
     }
 

@@ -15,6 +15,13 @@ inline Index block_steps(Index hidden, Index steps, Index batch) noexcept {
     return std::clamp<Index>((hidden < 512 ? 256 : 512) / batch, 1, steps);
 }
 
+/// Elements between the adjoints of the gates at two positions: of as many as a product takes together, those of one
+/// gate lie in different sets of a cache.
+template <class Real>
+constexpr Index gates_apart(Index gates) noexcept {
+    return gates + panel_rows<Real>;
+}
+
 template <class Real>
 class InputProduct {
 public:
@@ -39,28 +46,26 @@ public:
         }
     }
 
+    // y and dy of two positions are `apart` elements apart.
     /// y [position][gates] := W x + the numbers of `column` [gates] at every position; null: W x.
-    void forward(Index positions, const Real* x, const Real* column, Real* y) const {
+    void forward(Index positions, const Real* x, const Real* column, Real* y, Index apart) const {
         if constexpr (std::is_floating_point_v<Real>) {
             if (packed_) {
-                packed_product(gates_, positions, inputs_, packed_, x, inputs_, Real{0}, y, gates_, column);
+                packed_product(gates_, positions, inputs_, packed_, x, inputs_, Real{0}, y, apart, column);
                 return;
             }
         }
-        if (column)
-            apply(gates_, inputs_, positions, W_, x, column, y);
-        else
-            apply(gates_, inputs_, positions, W_, x, Real{0}, y);
+        apply(gates_, inputs_, positions, W_, x, column, y, apart);
     }
     /// dx [position][inputs] := W' dy.
-    void reverse(Index positions, const Real* dy, Real* dx) const {
+    void reverse(Index positions, const Real* dy, Index apart, Real* dx) const {
         if constexpr (std::is_floating_point_v<Real>) {
             if (packed_) {
-                packed_product(inputs_, positions, gates_, packed_, dy, gates_, Real{0}, dx, inputs_);
+                packed_product(inputs_, positions, gates_, packed_, dy, apart, Real{0}, dx, inputs_);
                 return;
             }
         }
-        apply_transposed(gates_, inputs_, positions, W_, dy, Real{0}, dx);
+        multiply('N', 'N', inputs_, positions, gates_, W_, inputs_, dy, apart, Real{0}, dx, inputs_);
     }
 
 private:

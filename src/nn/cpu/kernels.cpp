@@ -256,9 +256,9 @@ Softmax<Real> softmax(Index n, const Real* __restrict x, Real* __restrict p) noe
 }
 
 template <class Real>
-void sum_columns(Index rows, Index columns, const Real* __restrict in, Real* __restrict sum) noexcept {
+void sum_columns(Index rows, Index columns, const Real* __restrict in, Index apart, Real* __restrict sum) noexcept {
     for (Index k = 0; k < rows; ++k) sum[k] = Real{0};
-    for (Index j = 0; j < columns; ++j, in += rows)
+    for (Index j = 0; j < columns; ++j, in += apart)
         for (Index k = 0; k < rows; ++k) sum[k] += in[k];
 }
 
@@ -537,8 +537,8 @@ Real exponentials(Index n, Real shift, Real* x) noexcept {
     return kernels<Real>().exponentials(n, shift, x);
 }
 template <class Real>
-void sum_columns(Index rows, Index columns, const Real* in, Real* sum) noexcept {
-    return kernels<Real>().sum_columns(rows, columns, in, sum);
+void sum_columns(Index rows, Index columns, const Real* in, Index apart, Real* sum) noexcept {
+    return kernels<Real>().sum_columns(rows, columns, in, apart, sum);
 }
 template <class Real>
 void add(Index n, const Real* x, Real* y) noexcept {
@@ -625,7 +625,7 @@ Real multiply_add(Real a, Real b, Real c) noexcept {
     template Softmax<Real> softmax(Index, const Real*, Real*) noexcept;                                               \
     template Real largest(Index, const Real*) noexcept;                                                               \
     template Real exponentials(Index, Real, Real*) noexcept;                                                          \
-    template void sum_columns(Index, Index, const Real*, Real*) noexcept;                                             \
+    template void sum_columns(Index, Index, const Real*, Index, Real*) noexcept;                                      \
     template void add(Index, const Real*, Real*) noexcept;                                                            \
     template void lstm_cell(Index, Real*, const Real*, Real*, Real*) noexcept;                                        \
     template void add_product(Index, const Real*, const Real*, Real*) noexcept;                                       \

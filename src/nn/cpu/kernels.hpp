@@ -9,8 +9,8 @@
 
 namespace backsweep::cpu {
 
-/// x := sigmoid(x). float: absolute error < 9e-8, relative error < 1.8e-7; 0 below -87.7, where it would be denormal; NaN
-/// stays NaN.
+/// x := sigmoid(x). float: absolute error < 9e-8, relative error < 1.8e-7; 0 below -87.7, where it would be denormal;
+/// NaN stays NaN.
 template <class Real>
 void sigmoid(Index n, Real* x) noexcept;
 
@@ -36,9 +36,9 @@ Real largest(Index n, const Real* x) noexcept;
 template <class Real>
 Real exponentials(Index n, Real shift, Real* x) noexcept;
 
-/// sum := sum of the columns of in, [columns][rows].
+/// sum := sum of the columns of in, [columns][rows], `apart` elements apart.
 template <class Real>
-void sum_columns(Index rows, Index columns, const Real* in, Real* sum) noexcept;
+void sum_columns(Index rows, Index columns, const Real* in, Index apart, Real* sum) noexcept;
 
 /// y += x.
 template <class Real>
@@ -73,8 +73,8 @@ void normed_lstm_cell_reverse(Index hidden, Real epsilon, const Real* gates, con
                               const Real* gain, const Real* shift, const Real* dy, const Real* dh, Real* dc, Real* dz,
                               Real* h, Real* dgain, Real* dshift, Real* scratch) noexcept;
 
-/// The gates of a GRU [Cho14], reset after the recurrent product. gates: 3 hidden sums of W x, blocks r z n, replaced by the
-/// gates; product: 3 hidden, U h; both with their biases.
+/// The gates of a GRU [Cho14], reset after the recurrent product. gates: 3 hidden sums of W x, blocks r z n, replaced
+/// by the gates; product: 3 hidden, U h; both with their biases.
 template <class Real>
 void gru_gates(Index hidden, Real* gates, const Real* product) noexcept;
 

@@ -1,7 +1,7 @@
 // One layer of an LSTM [HS97]: one product with the inputs of a block of steps, then one with h per step; with
 // projection [Sak14] h = R m of m = o tanh(c), else h = m.
-// Tape, 5 hidden a position: the gates i f g o, c; or c alone, and reverse makes the gates again, by one product with x and
-// one with h for a block of steps. h is y; m is o tanh(c) again, same bits.
+// Tape, 5 hidden a position: the gates i f g o, c; or c alone, and reverse makes the gates again, by one product with x
+// and one with h for a block of steps. h is y; m is o tanh(c) again, same bits.
 // SPDX-License-Identifier: MIT
 #include "backsweep/base/buffer.hpp"
 #include "nn/cpu/input_product.hpp"
@@ -30,15 +30,17 @@ public:
           gates_kept_(part.spec.saves("gates")),
           product_(part.spec, 4 * hidden_) {}
 
-    // Workspace: W packed; of advance: sum of biases, zeros, two c, m, gates of a block; of reverse: sum of biases or for
-    // them, zeros, adjoints of a block's gates, h before its steps, an adjoint of h, m of one position, with projection of
-    // the block, adjoints of m at one step and of its h; W packed for the gates, where those are made again.
+    // Workspace: W packed; of advance: sum of biases, zeros, two c, m, gates of a block; of reverse: sum of biases or
+    // for them, zeros, adjoints of a block's gates, h before its steps, an adjoint of h, m of one position, with
+    // projection of the block, adjoints of m at one step and of its h; W packed for the gates, where those are made
+    // again.
     Footprint footprint(Index steps, Index batch) const override {
-        const Index H = hidden_, S = state_, block_of = block_steps(hidden_, steps, batch), block = block_of * batch;
+        const Index H = hidden_, S = state_, block_of = block_steps(hidden_, steps, batch), block = block_of * batch,
+                    Z = gates_apart<Real>(4 * H);
         const Index room = aligned<Real>(InputProduct<Real>::room(4 * H, inputs_, steps, block_of));
         const Index forward = 5 * H + 2 * H * batch + (projected_ ? H * batch : 0) + 4 * H * block;
-        const Index backward = 5 * H + 4 * H * block + S * (block + batch) +
-                               (projected_ ? H * (block + batch) + S * block : H);
+        const Index backward =
+            5 * H + Z * block + S * (block + batch) + (projected_ ? H * (block + batch) + S * block : H);
         return {inputs_,
                 S,
                 S + H,
@@ -75,7 +77,7 @@ public:
         scratch.row = call.workspace + (gates_kept_ ? 1 : 2) * room;
         scratch.zeros = scratch.row + 4 * H;
         scratch.dz = scratch.zeros + H;
-        scratch.h = scratch.dz + 4 * H * block * B;
+        scratch.h = scratch.dz + gates_apart<Real>(4 * H) * block * B;
         scratch.dh_before = scratch.h + S * block * B;
         scratch.m = scratch.dh_before + S * B;
         scratch.dm = scratch.m + H * block * B;
@@ -114,8 +116,8 @@ private:
                        const InputProduct<Real>& forward, const InputProduct<Real>& backward, const Real* c,
                        const Scratch& s) const {
         const Segment<Real>& at = call.at;
-        const Index B = at.batch, I = inputs_, H = hidden_, S = state_, from = steps.first * B,
-                    positions = steps.size() * B;
+        const Index B = at.batch, I = inputs_, H = hidden_, S = state_, Z = gates_apart<Real>(4 * H),
+                    from = steps.first * B, positions = steps.size() * B, apart = gates_kept_ ? 4 * H : Z;
         const bool marks = marked(at);
         const Real* const fresh_c = learned_ ? w.c0 : s.zeros;
         const Real* const x = call.x + from * I;
@@ -124,13 +126,13 @@ private:
         const Real* const before = states_before(at, steps, S, call.carry_in, w.h0, call.y, s.h);
         if (!gates_kept_) {
             sum_biases(w, s.row);
-            forward.forward(positions, x, s.row, s.dz);
-            product_.forward(positions, w.U, call.prepared, before, Real{1}, s.dz);
-            for (Index p = 0; p < positions; ++p) lstm_gates(H, s.dz + p * 4 * H);
+            forward.forward(positions, x, s.row, s.dz, Z);
+            product_.forward(positions, w.U, call.prepared, before, Real{1}, s.dz, Z);
+            for (Index p = 0; p < positions; ++p) lstm_gates(H, s.dz + p * Z);
         }
         for (Index t = steps.last; t-- > steps.first;) {
             const Real* const c_before = t > 0 ? c + (t - 1) * B * H : call.carry_in + B * S;
-            Real* const dz = s.dz + (t * B - from) * 4 * H;
+            Real* const dz = s.dz + (t * B - from) * Z;
             const Real* const gates = gates_kept_ ? call.tape + t * B * 4 * H : dz;
             const Real* dy = call.dy + t * B * S;
             if (projected_) {
@@ -146,14 +148,14 @@ private:
                 const Index p = t * B + b;
                 Real* const m = s.m + (projected_ ? (p - from) * H : 0);
                 if (at.filler(t, b)) {
-                    std::fill_n(dz + b * 4 * H, 4 * H, Real{0});
+                    std::fill_n(dz + b * Z, 4 * H, Real{0});
                     if (projected_) std::fill_n(m, H, Real{0});
                     continue;
                 }
-                lstm_cell_reverse(H, gates + b * 4 * H, at.starts(t, b) ? fresh_c : c_before + b * H, c + p * H,
-                                  dy + b * H, projected_ ? s.zeros : dh + b * H, dc + b * H, dz + b * 4 * H, m);
+                lstm_cell_reverse(H, gates + b * apart, at.starts(t, b) ? fresh_c : c_before + b * H, c + p * H,
+                                  dy + b * H, projected_ ? s.zeros : dh + b * H, dc + b * H, dz + b * Z, m);
             }
-            product_.reverse(B, w.U, call.prepared, dz, Real{0}, marks ? s.dh_before : dh);
+            product_.reverse(B, w.U, call.prepared, dz, Z, Real{0}, marks ? s.dh_before : dh);
             if (!marks) continue;
             update_states(at, t, S, s.dh_before, dh);
             start_states_reverse(at, t, S, d.h0, dh);
@@ -161,13 +163,13 @@ private:
         }
 
         if (projected_) add_outer(S, H, positions, s.dh_all, s.m, d.R);
-        product_.gradients(positions, before, s.dz, d.U, I, x, d.W);
+        product_.gradients(positions, before, s.dz, Z, d.U, I, x, d.W);
         if (bias_) {
-            sum_columns(4 * H, positions, s.dz, s.row);
+            sum_columns(4 * H, positions, s.dz, Z, s.row);
             add(4 * H, s.row, d.b_ih);
             add(4 * H, s.row, d.b_hh);
         }
-        if (call.dx) backward.reverse(positions, s.dz, call.dx + from * I);
+        if (call.dx) backward.reverse(positions, s.dz, Z, call.dx + from * I);
     }
 
     /// What the step before reads of the tape comes nearer meanwhile.
@@ -207,13 +209,13 @@ private:
         for (Index t = 0; t < T; ++t) {
             if (t % block == 0)
                 inputs.forward(std::min(block, T - t) * B, call.x + t * B * I, row,
-                               kept_gates ? kept_gates + t * B * 4 * H : spare);
+                               kept_gates ? kept_gates + t * B * 4 * H : spare, 4 * H);
             Real* const z = kept_gates ? kept_gates + t * B * 4 * H : spare + t % block * B * 4 * H;
             Real* const c_next = cells + (kept_c ? t : t % 2) * B * H;
             Real* const y = call.y + t * B * S;
             Real* const m_next = projected_ ? m : y;
             if (marks) start_states(at, t, S, w.h0, call.carry_out);
-            product_.forward(B, w.U, call.prepared, h, Real{1}, z);
+            product_.forward(B, w.U, call.prepared, h, Real{1}, z, 4 * H);
             for (Index b = 0; b < B; ++b) {
                 if (at.filler(t, b)) {
                     std::fill_n(z + b * 4 * H, 4 * H, Real{0});
@@ -223,7 +225,7 @@ private:
                 }
                 lstm_cell(H, z + b * 4 * H, at.starts(t, b) ? fresh_c : c + b * H, c_next + b * H, m_next + b * H);
             }
-            if (projected_) apply(S, H, B, w.R, m, Real{0}, y);
+            if (projected_) apply(S, H, B, w.R, m, nullptr, y, S);
             if (marks)
                 update_states(at, t, S, y, call.carry_out);
             else

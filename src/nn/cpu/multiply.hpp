@@ -68,20 +68,16 @@ void multiply(char op_a, char op_b, Index rows, Index cols, Index inner, const D
 
 // What a layer with a matrix W [out][in] does at all positions, x [position][in], y [position][out].
 
-/// y := W x + beta y.
+/// y := W x + the numbers of `column` [out] at every position; null: W x. y of two positions are `apart` elements
+/// apart.
 template <class Real>
-void apply(Index out, Index in, Index positions, const Real* W, const Real* x, Real beta, Real* y) {
-    multiply('T', 'N', out, positions, in, W, in, x, in, beta, y, out);
-}
-
-/// y := W x + the numbers of `column` [out] at every position.
-template <class Real>
-void apply(Index out, Index in, Index positions, const Real* W, const Real* x, const Real* column, Real* y) {
+void apply(Index out, Index in, Index positions, const Real* W, const Real* x, std::type_identity_t<const Real*> column,
+           Real* y, Index apart) {
     if constexpr (std::is_floating_point_v<Real>) {
-        product('T', 'N', out, positions, in, W, in, x, in, Real{0}, y, out, column);
+        product('T', 'N', out, positions, in, W, in, x, in, Real{0}, y, apart, column);
     } else {
-        for (Index p = 0; p < positions; ++p) std::copy_n(column, out, y + p * out);
-        apply(out, in, positions, W, x, Real{1}, y);
+        for (Index p = 0; column && p < positions; ++p) std::copy_n(column, out, y + p * apart);
+        multiply('T', 'N', out, positions, in, W, in, x, in, column ? Real{1} : Real{0}, y, apart);
     }
 }
 

@@ -38,7 +38,7 @@ public:
                     block = block_of * batch;
         const Index room = aligned<Real>(InputProduct<Real>::room(4 * H, inputs_, steps, block_of));
         const Index forward = H * (9 + 6 * batch + 4 * block);
-        const Index backward = H * (20 + batch + 9 * block);
+        const Index backward = H * (20 + batch + block) + 2 * gates_apart<Real>(4 * H) * block;
         return {inputs_,
                 H,
                 2 * H,
@@ -77,8 +77,8 @@ public:
         scratch.h_again = scratch.rows + 2 * H;
         scratch.dh_before = scratch.h_again + H;
         scratch.da = scratch.dh_before + B * H;
-        scratch.dr = scratch.da + block * B * 4 * H;
-        scratch.h = scratch.dr + block * B * 4 * H;
+        scratch.dr = scratch.da + block * B * gates_apart<Real>(4 * H);
+        scratch.h = scratch.dr + block * B * gates_apart<Real>(4 * H);
         scratch.one_position = scratch.h + block * B * H;
         scratch.inverses = scratch.one_position + 8 * H;
         sum_shifts(w, scratch.shift);
@@ -150,7 +150,7 @@ private:
                        const InputProduct<Real>& forward, const InputProduct<Real>& backward, const Scratch& s) const {
         const Segment<Real>& at = call.at;
         const Index B = at.batch, I = inputs_, H = hidden_, from = steps.first * B, positions = steps.size() * B,
-                    all = at.steps * B;
+                    all = at.steps * B, Z = gates_apart<Real>(4 * H), apart = gates_kept_ ? 4 * H : Z;
         const bool marks = marked(at);
         const Real* const c = call.tape;
         const Real* const x = call.x + from * I;
@@ -164,26 +164,26 @@ private:
             kept = {kept.from_x + from * 4 * H, kept.from_h + from * 4 * H, kept.inverse_x + from,
                     kept.inverse_h + from};
         } else {
-            forward.forward(positions, x, nullptr, s.da);
-            product_.forward(positions, w.U, call.prepared, before, Real{0}, s.dr);
+            forward.forward(positions, x, nullptr, s.da, Z);
+            product_.forward(positions, w.U, call.prepared, before, Real{0}, s.dr, Z);
             for (Index p = 0; p < positions; ++p) {
-                s.inverses[p] = standardise(4 * H, epsilon, s.da + p * 4 * H);
-                s.inverses[positions + p] = standardise(4 * H, epsilon, s.dr + p * 4 * H);
+                s.inverses[p] = standardise(4 * H, epsilon, s.da + p * Z);
+                s.inverses[positions + p] = standardise(4 * H, epsilon, s.dr + p * Z);
             }
         }
         for (Index t = steps.last; t-- > steps.first;) {
             const Real* const c_before = t > 0 ? c + (t - 1) * B * H : call.carry_in + B * H;
             for (Index b = 0; b < B; ++b) {
                 const Index p = t * B + b - from;
-                Real* const da = s.da + p * 4 * H;
-                Real* const dr = s.dr + p * 4 * H;
+                Real* const da = s.da + p * Z;
+                Real* const dr = s.dr + p * Z;
                 if (at.filler(t, b)) {
                     std::fill_n(da, 4 * H, Real{0});
                     std::fill_n(dr, 4 * H, Real{0});
                     continue;
                 }
-                const Real* from_x = kept.from_x + p * 4 * H;
-                const Real* from_h = kept.from_h + p * 4 * H;
+                const Real* from_x = kept.from_x + p * apart;
+                const Real* from_h = kept.from_h + p * apart;
                 if (!gates_kept_) {
                     from_x = std::copy_n(from_x, 4 * H, s.one_position) - 4 * H;
                     from_h = std::copy_n(from_h, 4 * H, s.one_position + 4 * H) - 4 * H;
@@ -199,16 +199,16 @@ private:
                 scale_shift_reverse(4 * H, w.gain_ih, from_x, da, d.gain_ih, s.dshift_ih);
                 standardise_reverse(4 * H, from_x, kept.inverse_x[p], da);
             }
-            product_.reverse(B, w.U, call.prepared, s.dr + (t * B - from) * 4 * H, Real{0}, marks ? s.dh_before : dh);
+            product_.reverse(B, w.U, call.prepared, s.dr + (t * B - from) * Z, Z, Real{0}, marks ? s.dh_before : dh);
             if (!marks) continue;
             update_states(at, t, H, s.dh_before, dh);
             start_states_reverse(at, t, H, d.h0, dh);
             start_states_reverse(at, t, H, d.c0, dc);
         }
 
-        product_.gradient(positions, before, s.dr, d.U);
-        add_outer(4 * H, I, positions, s.da, x, d.W);
-        if (call.dx) backward.reverse(positions, s.da, call.dx + from * I);
+        product_.gradient(positions, before, s.dr, Z, d.U);
+        multiply('N', 'T', I, 4 * H, positions, x, I, s.da, Z, Real{1}, d.W, I);
+        if (call.dx) backward.reverse(positions, s.da, Z, call.dx + from * I);
     }
 
     /// What z has at every position.
@@ -253,9 +253,9 @@ private:
             Real* const from_h = kept.from_h ? kept.from_h + t * B * 4 * H : one_step;
             Real* const c_next = kept_c ? kept_c + t * B * H : two_cells + t % 2 * B * H;
             Real* const y = call.y + t * B * H;
-            if (t % block == 0) inputs.forward(std::min(block, T - t) * B, call.x + t * B * I, nullptr, from_x);
+            if (t % block == 0) inputs.forward(std::min(block, T - t) * B, call.x + t * B * I, nullptr, from_x, 4 * H);
             if (marks) start_states(at, t, H, w.h0, call.carry_out);
-            product_.forward(B, w.U, call.prepared, h, Real{0}, from_h);
+            product_.forward(B, w.U, call.prepared, h, Real{0}, from_h, 4 * H);
             for (Index b = 0; b < B; ++b) {
                 const Index p = t * B + b;
                 Real* const x_p = from_x + b * 4 * H;

@@ -21,20 +21,21 @@ public:
     Index prepared() const noexcept;
     void prepare(const Real* U, Real* prepared) const;
 
-    // `prepared` may be null; beta is 0 or 1.
+    // `prepared` may be null; beta is 0 or 1; z and dz of two positions are `apart` elements apart.
     /// z [batch][gates] := U h + beta z, h [batch][state]; with `column` [gates], U h + its numbers.
-    void forward(Index batch, const Real* U, const Real* prepared, const Real* h, Real beta, Real* z,
+    void forward(Index batch, const Real* U, const Real* prepared, const Real* h, Real beta, Real* z, Index apart,
                  const Real* column = nullptr) const;
     /// dh [batch][state] := U' dz + beta dh.
-    void reverse(Index batch, const Real* U, const Real* prepared, const Real* dz, Real beta, Real* dh) const;
+    void reverse(Index batch, const Real* U, const Real* prepared, const Real* dz, Index apart, Real beta,
+                 Real* dh) const;
     /// dU += sum over positions of dz h'.
-    void gradient(Index positions, const Real* h, const Real* dz, Real* dU) const;
+    void gradient(Index positions, const Real* h, const Real* dz, Index apart, Real* dU) const;
     /// And dW [gates][inputs] += that of dz x'.
-    void gradients(Index positions, const Real* h, const Real* dz, Real* dU, Index inputs, const Real* x,
+    void gradients(Index positions, const Real* h, const Real* dz, Index apart, Real* dU, Index inputs, const Real* x,
                    Real* dW) const;
 
 private:
-    /// Calls f(first row of z, first row of h, elements of U before it) for every square block of more than one head.
+    /// Calls f(first row of z, first row of h, elements of U before it, rows) for every block.
     template <class F>
     void for_each_block(F f) const;
 

@@ -56,15 +56,15 @@ public:
                 if (!call.at.filler(t, b)) reverse_cells(H, call.y + p, call.dy + p, dh + b * H, ds + p);
             }
             clear_fillers(call.at, t, H, ds + t * state);
-            product_.reverse(B, w.U, call.prepared, ds + t * state, Real{1}, dh);
+            product_.reverse(B, w.U, call.prepared, ds + t * state, H, Real{1}, dh);
             start_states_reverse(call.at, t, H, d.h0, dh);
         }
 
         add_outer(H, inputs_, positions, ds, call.x, d.W);
-        product_.gradient(positions, before, ds, d.U);
+        product_.gradient(positions, before, ds, H, d.U);
         if (bias_) {
             Real* const sum = room + positions * H;
-            sum_columns(H, positions, ds, sum);
+            sum_columns(H, positions, ds, H, sum);
             add(H, sum, d.b_ih);
             add(H, sum, d.b_hh);
         }
@@ -94,14 +94,14 @@ private:
             add(H, w.b_ih, bias);
             add(H, w.b_hh, bias);
         }
-        apply(H, inputs_, positions, w.W, call.x, bias, call.y);
+        apply(H, inputs_, positions, w.W, call.x, bias, call.y, H);
 
         Real* const h = call.carry_out;
         std::copy_n(call.carry_in, state, h);
         for (Index t = 0; t < T; ++t) {
             Real* const y = call.y + t * state;
             start_states(call.at, t, H, w.h0, h);
-            product_.forward(B, w.U, call.prepared, h, Real{1}, y);
+            product_.forward(B, w.U, call.prepared, h, Real{1}, y, H);
             relu_ ? relu(state, y) : tanh(state, y);
             hold_states(call.at, t, H, h, y);
             std::copy_n(y, state, h);

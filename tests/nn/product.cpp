@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(every_element_is_one_chain_of_multiply_adds, Real,
     with_each_kind([](bool fused) {
         Index cases = 0;
         for (const Index rows : {1, 8, 17, 33, 150})
-            for (const Index cols : {1, 2, 3, 5, 6, 8, 13, 200})
+            for (const Index cols : {1, 2, 3, 4, 5, 6, 8, 13, 200})
                 for (const Index inner : {0, 1, 19, 300}) {
                     if (rows * cols * inner > 600'000) continue;
                     for (const char op_a : {'N', 'T'})
@@ -115,7 +115,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(every_element_is_one_chain_of_multiply_adds, Real,
                                            std::to_string(inner) + ", ops " + op_a + op_b;
                                 };
                                 if (!equal(c.by_product(), wanted)) BOOST_ERROR("product: " << where());
-                                if (op_b == 'N' && !equal(c.by_packing(), wanted)) BOOST_ERROR("packed: " << where());
+                                for (int way = 0; op_b == 'N' && way < 2; ++way)  // panels up, panels down
+                                    if (!equal(c.by_packing(), wanted)) BOOST_ERROR("packed: " << where());
                                 ++cases;
                             }
                 }

@@ -473,24 +473,22 @@ Real multiply_add(Real a, Real b, Real c) noexcept {
 }
 
 template <class Real>
-Kernels<Real> all() noexcept {
-    return {
+constexpr Kernels<Real> all{
 #define BACKSWEEP_VALUE(name) HWY_NAMESPACE::name<Real>,
-        BACKSWEEP_KERNELS(BACKSWEEP_VALUE)
+    BACKSWEEP_KERNELS(BACKSWEEP_VALUE)
 #undef BACKSWEEP_VALUE
-    };
-}
+};
 
 }  // namespace
 
-Kernels<float> of_float() {
-    return all<float>();
+const Kernels<float>& of_float() {
+    return all<float>;
 }
-Kernels<double> of_double() {
-    return all<double>();
+const Kernels<double>& of_double() {
+    return all<double>;
 }
-Kernels<Dual<double>> of_dual() {
-    return all<Dual<double>>();
+const Kernels<Dual<double>>& of_dual() {
+    return all<Dual<double>>;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -505,7 +503,7 @@ HWY_EXPORT(of_float);
 HWY_EXPORT(of_double);
 
 template <class Real>
-Kernels<Real> kernels() noexcept {
+const Kernels<Real>& kernels() noexcept {
     if constexpr (std::is_same_v<Real, float>)
         return HWY_DYNAMIC_DISPATCH(of_float)();
     else if constexpr (std::is_same_v<Real, double>)

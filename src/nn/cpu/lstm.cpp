@@ -143,9 +143,9 @@ private:
                 apply_transposed(S, H, B, w.R, total, Real{0}, s.dm);
                 dy = s.dm;
             }
-            if (t > 0) fetch(B, gates - (gates_kept_ ? B * 4 * H : 0), c_before - (t > 1 ? B * H : 0));
             for (Index b = 0; b < B; ++b) {
                 const Index p = t * B + b;
+                if (t > 0) fetch(gates_kept_ ? call.tape + (p - B) * 4 * H : nullptr, c + (p - B) * H);
                 Real* const m = s.m + (projected_ ? (p - from) * H : 0);
                 if (at.filler(t, b)) {
                     std::fill_n(dz + b * Z, 4 * H, Real{0});
@@ -173,10 +173,10 @@ private:
     }
 
     /// What the step before reads of the tape comes nearer meanwhile.
-    void fetch(Index batch, const Real* gates, const Real* c) const {
+    void fetch(const Real* gates, const Real* c) const {
         constexpr Index line = 64 / static_cast<Index>(sizeof(Real));
-        for (Index k = 0; gates_kept_ && k < batch * 4 * hidden_; k += line) __builtin_prefetch(gates + k);
-        for (Index k = 0; k < batch * hidden_; k += line) __builtin_prefetch(c + k);
+        for (Index k = 0; gates && k < 4 * hidden_; k += line) __builtin_prefetch(gates + k);
+        for (Index k = 0; k < hidden_; k += line) __builtin_prefetch(c + k);
     }
 
     void sum_biases(const Weights<const Real>& w, Real* row) const {

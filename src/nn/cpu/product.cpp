@@ -57,7 +57,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 constexpr Index most_columns = 8;
 constexpr int panels_of(Index columns) {
-    return columns < 3 ? 4 : 2;
+    return columns < 5 ? 4 : 2;
 }
 #elif HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
 constexpr Index most_columns = 6;
@@ -74,31 +74,47 @@ constexpr int panels_of(Index columns) {
 /// Where the element of row k and column j of B lies: at k + j ld, or packed in strips of most_columns columns.
 enum class Right { columns, strips };
 
-/// `next`: where the tile that follows lies, which is fetched meanwhile.
+/// What comes nearer during a tile: the place of the tile that follows, and `share` rows of each of its panels, `panel`
+/// elements apart.
+template <class Real>
+struct Next {
+    const Real* C;
+    const Real* A;
+    Index share;
+};
+
 template <class Real, int panels, int columns, Right right>
 HWY_INLINE void tile(Index inner, const Real* HWY_RESTRICT A, Index panel, const Real* HWY_RESTRICT B, Index ld_b,
-                     Sums<Real> C, const Real* next) {
+                     Sums<Real> C, Next<Real> next) {
     constexpr Index width = panel_rows<Real>;
     const hn::CappedTag<Real, static_cast<size_t>(width)> d;
     using V = hn::Vec<decltype(d)>;
     constexpr int lanes = static_cast<int>(hn::MaxLanes(d)), each = static_cast<int>(width) / lanes,
                   vectors = panels * each;
-    for (int j = 0; j < columns; ++j)
-        for (int p = 0; p < panels; ++p) __builtin_prefetch(next + p * width + j * C.ld, 1);
     V sums[vectors][columns];
     HWY_UNROLL(8)
     for (int j = 0; j < columns; ++j) HWY_UNROLL(8)
     for (int v = 0; v < vectors; ++v)
         sums[v][j] = C.from ? hn::LoadU(d, C.from + j * C.ld_from + v * lanes) : hn::Zero(d);
-    for (Index k = 0; k < inner; ++k) {
-        V a[vectors];
-        HWY_UNROLL(8)
-        for (int v = 0; v < vectors; ++v) a[v] = hn::LoadU(d, A + (v / each) * panel + k * width + (v % each) * lanes);
-        HWY_UNROLL(8)
-        for (int j = 0; j < columns; ++j) {
-            const V b = hn::Set(d, right == Right::columns ? B[k + j * ld_b] : B[k * most_columns + j]);
+    Index k = 0;
+    for (int q = 0; q < columns; ++q) {
+        // Column by column: few lines are on their way at a time.
+        for (int p = 0; p < panels; ++p) {
+            __builtin_prefetch(next.C + p * width + q * C.ld, 1);
+            for (Index l = q; l < next.share; l += columns) __builtin_prefetch(next.A + p * panel + l * width, 0, 2);
+        }
+        const Index until = q + 1 < columns ? k + inner / columns : inner;
+        for (; k < until; ++k) {
+            V a[vectors];
             HWY_UNROLL(8)
-            for (int v = 0; v < vectors; ++v) sums[v][j] = hn::MulAdd(a[v], b, sums[v][j]);
+            for (int v = 0; v < vectors; ++v)
+                a[v] = hn::LoadU(d, A + (v / each) * panel + k * width + (v % each) * lanes);
+            HWY_UNROLL(8)
+            for (int j = 0; j < columns; ++j) {
+                const V b = hn::Set(d, right == Right::columns ? B[k + j * ld_b] : B[k * most_columns + j]);
+                HWY_UNROLL(8)
+                for (int v = 0; v < vectors; ++v) sums[v][j] = hn::MulAdd(a[v], b, sums[v][j]);
+            }
         }
     }
     HWY_UNROLL(8)
@@ -109,7 +125,7 @@ HWY_INLINE void tile(Index inner, const Real* HWY_RESTRICT A, Index panel, const
 /// `columns` columns, or fewer.
 template <class Real, int panels, int columns, Right right>
 HWY_INLINE void tile_of(Index count, Index inner, const Real* A, Index panel, const Real* B, Index ld_b, Sums<Real> C,
-                        const Real* next) {
+                        Next<Real> next) {
     if constexpr (columns > 1) {
         if (count < columns) {
             tile_of<Real, panels, columns - 1, right>(count, inner, A, panel, B, ld_b, C, next);
@@ -124,16 +140,14 @@ template <class Real, int panels, int most, Right right>
 HWY_INLINE void tiles(Index cols, Index inner, const Real* A, Index panel, bool far, const Real* B, Index ld_b,
                       Sums<Real> C) {
     Index left = (cols + most - 1) / most;
-    const Index share = far && left >= 8 ? 1 + inner / left : 0;
+    const Index share = far && left >= 8 ? 1 + inner / left : 0;  // of the panels that follow
     const Real* fetched = A + panels * panel;
     for (Index j = 0; j < cols; --left) {
         const Index count = right == Right::strips ? std::min<Index>(most, cols - j) : (cols - j + left - 1) / left;
-        // The panels that follow come nearer tile by tile.
-        for (int p = 0; p < panels; ++p)
-            for (Index k = 0; k < share; ++k) __builtin_prefetch(fetched + p * panel + k * panel_rows<Real>, 0, 2);
-        fetched += share * panel_rows<Real>;
-        const Real* const next = j + count < cols ? C.to + (j + count) * C.ld : C.to + panels * panel_rows<Real>;
+        const Next<Real> next{j + count < cols ? C.to + (j + count) * C.ld : C.to + panels * panel_rows<Real>, fetched,
+                              share};
         tile_of<Real, panels, most, right>(count, inner, A, panel, B + j * ld_b, ld_b, C.at(0, j), next);
+        fetched += share * panel_rows<Real>;
         j += count;
     }
 }
@@ -177,8 +191,10 @@ HWY_INLINE void by_width(Index rows, Index cols, Index inner, const Real* A, Ind
         panels_by_columns<Real, panels_of(1), 1, right>(rows, cols, inner, A, panel, B, ld_b, C);
     else if (cols == 2)
         panels_by_columns<Real, panels_of(2), 2, right>(rows, cols, inner, A, panel, B, ld_b, C);
+    else if (panels_of(4) > panels_of(most_columns) && cols < 5)
+        panels_by_columns<Real, panels_of(4), 4, right>(rows, cols, inner, A, panel, B, ld_b, C);
     else
-        panels_by_columns<Real, panels_of(3), most_columns, right>(rows, cols, inner, A, panel, B, ld_b, C);
+        panels_by_columns<Real, panels_of(most_columns), most_columns, right>(rows, cols, inner, A, panel, B, ld_b, C);
 }
 
 /// to [inner][width] := rows [count][inner], `ld` apart; rows up to `width` are 0.
@@ -271,10 +287,22 @@ template <class Real>
 void packed_product_of(Index rows, Index cols, Index inner, const Real* A, const Real* B, Index ld_b, Sums<Real> C,
                        Real* scratch) {
     constexpr Index width = panel_rows<Real>;
-    const Index panel = inner * width, most = cols <= most_columns ? inner : inner_block;
-    for (Index k = 0; k < inner; k += most)
+    const Index panel = inner * width;
+    if (cols <= most_columns) {
+        // To and fro: the panels that the product before took last are near still.
+        thread_local bool down = false;
+        down = !down;
+        const Index group = panels_of(cols) * width, groups = (rows + group - 1) / group;
+        for (Index g = 0; g < groups; ++g) {
+            const Index r = (down ? groups - 1 - g : g) * group;
+            by_width<Real, Right::columns>(std::min(group, rows - r), cols, inner, A + r * inner, panel, B, ld_b,
+                                           C.at(r, 0));
+        }
+        return;
+    }
+    for (Index k = 0; k < inner; k += inner_block)
         for (Index j = 0; j < cols; j += column_block)
-            by_columns(rows, std::min(column_block, cols - j), std::min(most, inner - k), A + k * width, panel,
+            by_columns(rows, std::min(column_block, cols - j), std::min(inner_block, inner - k), A + k * width, panel,
                        B + k + j * ld_b, ld_b, (k > 0 ? C.on() : C).at(0, j), scratch);
 }
 

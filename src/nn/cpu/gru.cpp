@@ -156,6 +156,10 @@ private:
             Real* const dp = s.dp + first * Z;
             for (Index b = 0; b < B; ++b) {
                 const Index p = first + b;
+                if (t > 0 && gates_kept_) {  // what the step before reads
+                    fetch(3 * H, tape.gates + (p - B) * 3 * H);
+                    if (!norm_) fetch(H, tape.p_n + (p - B) * H);
+                }
                 if (at.filler(t, b)) {
                     std::fill_n(ds + b * Z, 3 * H, Real{0});
                     std::fill_n(dp + b * Z, 3 * H, Real{0});

@@ -15,11 +15,12 @@
 #include "nn/cpu/targets.hpp"
 
 #ifndef BACKSWEEP_KERNELS
-#define BACKSWEEP_KERNELS(of)                                                                                  \
-    of(sigmoid) of(tanh) of(softmax) of(largest) of(exponentials) of(sum_columns) of(add) of(add_product)      \
-        of(lstm_gates) of(lstm_cell) of(lstm_cell_reverse) of(normed_lstm_cell) of(normed_lstm_cell_reverse)   \
-            of(gru_gates) of(gru_cell) of(gru_cell_reverse) of(relu) of(rnn_tanh_reverse) of(rnn_relu_reverse) \
-                of(standardise) of(standardise_reverse) of(scale_shift) of(scale_shift_reverse) of(multiply_add)
+#define BACKSWEEP_KERNELS(of)                                                                                          \
+    of(sigmoid) of(tanh) of(softmax) of(largest) of(exponentials) of(sum_columns) of(add) of(lstm_gates) of(lstm_cell) \
+        of(lstm_cell_reverse) of(normed_lstm_gates) of(normed_sums_reverse) of(normed_lstm_cell)                       \
+            of(normed_lstm_cell_reverse) of(gru_gates) of(gru_cell) of(gru_cell_reverse) of(relu) of(rnn_tanh_reverse) \
+                of(rnn_relu_reverse) of(standardise) of(standardise_reverse) of(scale_shift) of(scale_shift_reverse)   \
+                    of(multiply_add)
 
 namespace backsweep::cpu {
 
@@ -268,11 +269,6 @@ void add(Index n, const Real* __restrict x, Real* __restrict y) noexcept {
 }
 
 template <class Real>
-void add_product(Index n, const Real* __restrict a, const Real* __restrict b, Real* __restrict y) noexcept {
-    for (Index k = 0; k < n; ++k) y[k] += a[k] * b[k];
-}
-
-template <class Real>
 void lstm_gates(Index hidden, Real* z) noexcept {
     sigmoid(2 * hidden, z);
     tanh(hidden, z + 2 * hidden);
@@ -317,14 +313,41 @@ void lstm_cell_reverse(Index hidden, const Real* gates, const Real* __restrict c
 }
 
 template <class Real>
-void normed_lstm_cell(Index hidden, Real epsilon, Real* __restrict z, const Real* __restrict c_before,
+void normed_lstm_gates(Index hidden, const Real* __restrict gain_x, const Real* __restrict x,
+                       const Real* __restrict gain_h, const Real* __restrict h, const Real* __restrict shift,
+                       Real* __restrict gates) noexcept {
+    each<Real>(hidden, [=](auto d, Index k) HWY_ATTR {
+        const auto sum = [=](Index n) HWY_ATTR {
+            return load(d, shift + n) + load(d, gain_x + n) * load(d, x + n) + load(d, gain_h + n) * load(d, h + n);
+        };
+        store(d, sigmoid_of(d, sum(k)), gates + k);
+        store(d, sigmoid_of(d, sum(hidden + k)), gates + hidden + k);
+        store(d, tanh_of(d, sum(2 * hidden + k)), gates + 2 * hidden + k);
+        store(d, sigmoid_of(d, sum(3 * hidden + k)), gates + 3 * hidden + k);
+    });
+}
+
+template <class Real>
+void normed_sums_reverse(Index n, const Real* __restrict gain, const Real* x, Real inverse, const Real* __restrict dz,
+                         Real* __restrict dgain, Real* dsum) noexcept {
+    const Real size = static_cast<Real>(n);
+    const Real mean = sum_by<Real>(n, [=](Index k) HWY_ATTR { return dz[k] * gain[k]; }) / size;
+    const Real along = sum_by<Real>(n, [=](Index k) HWY_ATTR { return dz[k] * gain[k] * x[k]; }) / size;
+    each<Real>(n, [=](auto d, Index k) HWY_ATTR {
+        const auto x_k = load(d, x + k), dz_k = load(d, dz + k);
+        store(d, load(d, dgain + k) + dz_k * x_k, dgain + k);
+        store(d, all_of(d, inverse) * (dz_k * load(d, gain + k) - all_of(d, mean) - x_k * all_of(d, along)), dsum + k);
+    });
+}
+
+template <class Real>
+void normed_lstm_cell(Index hidden, Real epsilon, const Real* __restrict gates, const Real* __restrict c_before,
                       const Real* __restrict gain, const Real* __restrict shift, Real* __restrict c,
                       Real* __restrict h) noexcept {
-    lstm_gates(hidden, z);
-    const Real* const i = z;
-    const Real* const f = z + hidden;
-    const Real* const g = z + 2 * hidden;
-    const Real* const o = z + 3 * hidden;
+    const Real* const i = gates;
+    const Real* const f = gates + hidden;
+    const Real* const g = gates + 2 * hidden;
+    const Real* const o = gates + 3 * hidden;
     for (Index k = 0; k < hidden; ++k) c[k] = f[k] * c_before[k] + i[k] * g[k];
     std::copy_n(c, hidden, h);
     standardise(hidden, epsilon, h);
@@ -439,9 +462,9 @@ void rnn_relu_reverse(Index n, const Real* __restrict h, const Real* __restrict 
 template <class Real>
 Real standardise(Index n, Real epsilon, Real* x) noexcept {
     const Real size = static_cast<Real>(n), mean = sum_of(n, x) / size;
-    for (Index k = 0; k < n; ++k) x[k] -= mean;
-    const Real inverse = Real{1} / sqrt(dot(n, x, x) / size + epsilon);
-    for (Index k = 0; k < n; ++k) x[k] *= inverse;
+    const Real squares = sum_by<Real>(n, [=](Index k) HWY_ATTR { return (x[k] - mean) * (x[k] - mean); });
+    const Real inverse = Real{1} / sqrt(squares / size + epsilon);
+    for (Index k = 0; k < n; ++k) x[k] = (x[k] - mean) * inverse;
     return inverse;
 }
 
@@ -543,10 +566,6 @@ void add(Index n, const Real* x, Real* y) noexcept {
     return kernels<Real>().add(n, x, y);
 }
 template <class Real>
-void add_product(Index n, const Real* a, const Real* b, Real* y) noexcept {
-    return kernels<Real>().add_product(n, a, b, y);
-}
-template <class Real>
 void lstm_gates(Index hidden, Real* z) noexcept {
     return kernels<Real>().lstm_gates(hidden, z);
 }
@@ -560,9 +579,19 @@ void lstm_cell_reverse(Index hidden, const Real* gates, const Real* c_before, co
     return kernels<Real>().lstm_cell_reverse(hidden, gates, c_before, c, dy, dh, dc, dz, h);
 }
 template <class Real>
-void normed_lstm_cell(Index hidden, Real epsilon, Real* z, const Real* c_before, const Real* gain, const Real* shift,
-                      Real* c, Real* h) noexcept {
-    return kernels<Real>().normed_lstm_cell(hidden, epsilon, z, c_before, gain, shift, c, h);
+void normed_lstm_gates(Index hidden, const Real* gain_x, const Real* x, const Real* gain_h, const Real* h,
+                       const Real* shift, Real* gates) noexcept {
+    return kernels<Real>().normed_lstm_gates(hidden, gain_x, x, gain_h, h, shift, gates);
+}
+template <class Real>
+void normed_sums_reverse(Index n, const Real* gain, const Real* x, Real inverse, const Real* dz, Real* dgain,
+                         Real* dsum) noexcept {
+    return kernels<Real>().normed_sums_reverse(n, gain, x, inverse, dz, dgain, dsum);
+}
+template <class Real>
+void normed_lstm_cell(Index hidden, Real epsilon, const Real* gates, const Real* c_before, const Real* gain,
+                      const Real* shift, Real* c, Real* h) noexcept {
+    return kernels<Real>().normed_lstm_cell(hidden, epsilon, gates, c_before, gain, shift, c, h);
 }
 template <class Real>
 void normed_lstm_cell_reverse(Index hidden, Real epsilon, const Real* gates, const Real* c_before, const Real* c,
@@ -617,34 +646,37 @@ Real multiply_add(Real a, Real b, Real c) noexcept {
     return kernels<Real>().multiply_add(a, b, c);
 }
 
-#define BACKSWEEP_INSTANTIATE(Real)                                                                                   \
-    template void sigmoid(Index, Real*) noexcept;                                                                     \
-    template void tanh(Index, Real*) noexcept;                                                                        \
-    template Softmax<Real> softmax(Index, const Real*, Real*) noexcept;                                               \
-    template Real largest(Index, const Real*) noexcept;                                                               \
-    template Real exponentials(Index, Real, Real*) noexcept;                                                          \
-    template void sum_columns(Index, Index, const Real*, Index, Real*) noexcept;                                      \
-    template void add(Index, const Real*, Real*) noexcept;                                                            \
-    template void lstm_cell(Index, Real*, const Real*, Real*, Real*) noexcept;                                        \
-    template void add_product(Index, const Real*, const Real*, Real*) noexcept;                                       \
-    template void lstm_gates(Index, Real*) noexcept;                                                                  \
-    template void normed_lstm_cell(Index, Real, Real*, const Real*, const Real*, const Real*, Real*, Real*) noexcept; \
-    template void normed_lstm_cell_reverse(Index, Real, const Real*, const Real*, const Real*, const Real*,           \
-                                           const Real*, const Real*, const Real*, Real*, Real*, Real*, Real*, Real*,  \
-                                           Real*) noexcept;                                                           \
-    template void lstm_cell_reverse(Index, const Real*, const Real*, const Real*, const Real*, const Real*, Real*,    \
-                                    Real*, Real*) noexcept;                                                           \
-    template void gru_gates(Index, Real*, const Real*) noexcept;                                                      \
-    template void gru_cell(Index, Real*, const Real*, const Real*, Real*) noexcept;                                   \
-    template void gru_cell_reverse(Index, const Real*, const Real*, const Real*, const Real*, Real*, Real*,           \
-                                   Real*) noexcept;                                                                   \
-    template void relu(Index, Real*) noexcept;                                                                        \
-    template void rnn_tanh_reverse(Index, const Real*, const Real*, Real*, Real*) noexcept;                           \
-    template void rnn_relu_reverse(Index, const Real*, const Real*, Real*, Real*) noexcept;                           \
-    template Real standardise(Index, Real, Real*) noexcept;                                                           \
-    template void standardise_reverse(Index, const Real*, Real, Real*) noexcept;                                      \
-    template void scale_shift(Index, const Real*, const Real*, Real*) noexcept;                                       \
-    template void scale_shift_reverse(Index, const Real*, const Real*, Real*, Real*, Real*) noexcept;                 \
+#define BACKSWEEP_INSTANTIATE(Real)                                                                                  \
+    template void sigmoid(Index, Real*) noexcept;                                                                    \
+    template void tanh(Index, Real*) noexcept;                                                                       \
+    template Softmax<Real> softmax(Index, const Real*, Real*) noexcept;                                              \
+    template Real largest(Index, const Real*) noexcept;                                                              \
+    template Real exponentials(Index, Real, Real*) noexcept;                                                         \
+    template void sum_columns(Index, Index, const Real*, Index, Real*) noexcept;                                     \
+    template void add(Index, const Real*, Real*) noexcept;                                                           \
+    template void lstm_cell(Index, Real*, const Real*, Real*, Real*) noexcept;                                       \
+    template void lstm_gates(Index, Real*) noexcept;                                                                 \
+    template void normed_lstm_gates(Index, const Real*, const Real*, const Real*, const Real*, const Real*,          \
+                                    Real*) noexcept;                                                                 \
+    template void normed_sums_reverse(Index, const Real*, const Real*, Real, const Real*, Real*, Real*) noexcept;    \
+    template void normed_lstm_cell(Index, Real, const Real*, const Real*, const Real*, const Real*, Real*,           \
+                                   Real*) noexcept;                                                                  \
+    template void normed_lstm_cell_reverse(Index, Real, const Real*, const Real*, const Real*, const Real*,          \
+                                           const Real*, const Real*, const Real*, Real*, Real*, Real*, Real*, Real*, \
+                                           Real*) noexcept;                                                          \
+    template void lstm_cell_reverse(Index, const Real*, const Real*, const Real*, const Real*, const Real*, Real*,   \
+                                    Real*, Real*) noexcept;                                                          \
+    template void gru_gates(Index, Real*, const Real*) noexcept;                                                     \
+    template void gru_cell(Index, Real*, const Real*, const Real*, Real*) noexcept;                                  \
+    template void gru_cell_reverse(Index, const Real*, const Real*, const Real*, const Real*, Real*, Real*,          \
+                                   Real*) noexcept;                                                                  \
+    template void relu(Index, Real*) noexcept;                                                                       \
+    template void rnn_tanh_reverse(Index, const Real*, const Real*, Real*, Real*) noexcept;                          \
+    template void rnn_relu_reverse(Index, const Real*, const Real*, Real*, Real*) noexcept;                          \
+    template Real standardise(Index, Real, Real*) noexcept;                                                          \
+    template void standardise_reverse(Index, const Real*, Real, Real*) noexcept;                                     \
+    template void scale_shift(Index, const Real*, const Real*, Real*) noexcept;                                      \
+    template void scale_shift_reverse(Index, const Real*, const Real*, Real*, Real*, Real*) noexcept;                \
     template Real multiply_add(Real, Real, Real) noexcept;
 BACKSWEEP_INSTANTIATE(float)
 BACKSWEEP_INSTANTIATE(double)

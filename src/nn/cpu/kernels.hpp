@@ -40,13 +40,15 @@ Real exponentials(Index n, Real shift, Real* x) noexcept;
 template <class Real>
 void sum_columns(Index rows, Index columns, const Real* in, Index apart, Real* sum) noexcept;
 
+/// x comes nearer meanwhile.
+template <class Real>
+void fetch(Index n, const Real* x) noexcept {
+    for (Index k = 0; k < n; k += 64 / static_cast<Index>(sizeof(Real))) __builtin_prefetch(x + k);
+}
+
 /// y += x.
 template <class Real>
 void add(Index n, const Real* x, Real* y) noexcept;
-
-/// y += a b, element by element.
-template <class Real>
-void add_product(Index n, const Real* a, const Real* b, Real* y) noexcept;
 
 /// z: 4 hidden sums of an LSTM's gates i f g o, replaced by the gates.
 template <class Real>
@@ -62,10 +64,22 @@ template <class Real>
 void lstm_cell_reverse(Index hidden, const Real* gates, const Real* c_before, const Real* c, const Real* dy,
                        const Real* dh, Real* dc, Real* dz, Real* h) noexcept;
 
-/// One LSTM cell with layer norm of c, h = o tanh(gain LN(c) + shift) [Ba16, eq. (22)]; epsilon as in `standardise`.
+/// An LSTM's gates of sums that layer norm made, gates of gain_x x + gain_h h + shift [Ba16, eq. (20)]; 4 hidden each.
 template <class Real>
-void normed_lstm_cell(Index hidden, Real epsilon, Real* z, const Real* c_before, const Real* gain, const Real* shift,
-                      Real* c, Real* h) noexcept;
+void normed_lstm_gates(Index hidden, const Real* gain_x, const Real* x, const Real* gain_h, const Real* h,
+                       const Real* shift, Real* gates) noexcept;
+
+/// Of one of them: dgain += dz x, and dsum := the adjoint of the n sums that `standardise` made x of. `inverse` is what
+/// it returned; dsum may be where x is.
+template <class Real>
+void normed_sums_reverse(Index n, const Real* gain, const Real* x, Real inverse, const Real* dz, Real* dgain,
+                         Real* dsum) noexcept;
+
+/// One LSTM cell behind its gates with layer norm of c, h = o tanh(gain LN(c) + shift) [Ba16, eq. (22)]; epsilon as in
+/// `standardise`.
+template <class Real>
+void normed_lstm_cell(Index hidden, Real epsilon, const Real* gates, const Real* c_before, const Real* gain,
+                      const Real* shift, Real* c, Real* h) noexcept;
 
 /// Its reverse, as lstm_cell_reverse; dgain and dshift are added to, scratch holds 2 hidden.
 template <class Real>

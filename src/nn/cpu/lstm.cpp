@@ -145,7 +145,10 @@ private:
             }
             for (Index b = 0; b < B; ++b) {
                 const Index p = t * B + b;
-                if (t > 0) fetch(gates_kept_ ? call.tape + (p - B) * 4 * H : nullptr, c + (p - B) * H);
+                if (t > 0) {  // what the step before reads
+                    if (gates_kept_) fetch(4 * H, call.tape + (p - B) * 4 * H);
+                    fetch(H, c + (p - B) * H);
+                }
                 Real* const m = s.m + (projected_ ? (p - from) * H : 0);
                 if (at.filler(t, b)) {
                     std::fill_n(dz + b * Z, 4 * H, Real{0});
@@ -170,13 +173,6 @@ private:
             add(4 * H, s.row, d.b_hh);
         }
         if (call.dx) backward.reverse(positions, s.dz, Z, call.dx + from * I);
-    }
-
-    /// What the step before reads of the tape comes nearer meanwhile.
-    void fetch(const Real* gates, const Real* c) const {
-        constexpr Index line = 64 / static_cast<Index>(sizeof(Real));
-        for (Index k = 0; gates && k < 4 * hidden_; k += line) __builtin_prefetch(gates + k);
-        for (Index k = 0; k < hidden_; k += line) __builtin_prefetch(c + k);
     }
 
     void sum_biases(const Weights<const Real>& w, Real* row) const {

@@ -30,9 +30,9 @@ public:
           product_(part.spec, 4 * hidden_) {}
 
     // Workspace: W packed; of advance: shifts, gates of one position, zeros, LN(U h) of one step, two c, LN(W x) of a
-    // block; of reverse: shifts, their adjoints, gates of one position, zeros, two scratch rows, h of one position, an
-    // adjoint of h, adjoints of both products and h before the steps of a block; W packed for them, both products of
-    // one position and 1 / deviations of a block, where those are made again in the place of their adjoints.
+    // block; of reverse: shifts, their adjoint, gates of one position and the adjoints of their sums, zeros, two
+    // scratch rows, h of one position, an adjoint of h, adjoints of both products and h before the steps of a block; W
+    // packed for them and 1 / deviations of a block, where those are made again in the place of their adjoints.
     Footprint footprint(Index steps, Index batch) const override {
         const Index H = hidden_, positions = steps * batch, block_of = block_steps(H, steps, batch),
                     block = block_of * batch;
@@ -43,7 +43,7 @@ public:
                 H,
                 2 * H,
                 positions * (gates_kept_ ? 9 * H + 2 : H),
-                std::max(room + forward, gates_kept_ ? room + backward : 2 * room + backward + 8 * H + 2 * block),
+                std::max(room + forward, gates_kept_ ? room + backward : 2 * room + backward + 2 * block),
                 true,
                 true};
     }
@@ -69,20 +69,19 @@ public:
         const InputProduct<Real> backward(true, 4 * H, inputs_, w.W, T, block, call.dx ? call.workspace : nullptr);
         Scratch scratch;
         scratch.shift = call.workspace + (gates_kept_ ? 1 : 2) * room;
-        scratch.dshift_ih = scratch.shift + 4 * H;
-        scratch.dshift_hh = scratch.dshift_ih + 4 * H;
-        scratch.gates = scratch.dshift_hh + 4 * H;
-        scratch.zeros = scratch.gates + 4 * H;
+        scratch.dshift = scratch.shift + 4 * H;
+        scratch.gates = scratch.dshift + 4 * H;
+        scratch.dz = scratch.gates + 4 * H;
+        scratch.zeros = scratch.dz + 4 * H;
         scratch.rows = scratch.zeros + H;
         scratch.h_again = scratch.rows + 2 * H;
         scratch.dh_before = scratch.h_again + H;
         scratch.da = scratch.dh_before + B * H;
         scratch.dr = scratch.da + block * B * gates_apart<Real>(4 * H);
         scratch.h = scratch.dr + block * B * gates_apart<Real>(4 * H);
-        scratch.one_position = scratch.h + block * B * H;
-        scratch.inverses = scratch.one_position + 8 * H;
+        scratch.inverses = scratch.h + block * B * H;
         sum_shifts(w, scratch.shift);
-        std::fill_n(scratch.dshift_ih, 8 * H, Real{0});
+        std::fill_n(scratch.dshift, 4 * H, Real{0});
         std::fill_n(scratch.zeros, H, Real{0});
         const InputProduct<Real> forward =
             gates_kept_ ? backward : InputProduct<Real>(false, 4 * H, inputs_, w.W, T, block, call.workspace + room);
@@ -91,11 +90,11 @@ public:
             reverse_block(call, {first, last}, w, d, forward, backward, scratch);
             last = first;
         }
-        add(4 * H, scratch.dshift_ih, d.shift_ih);
-        add(4 * H, scratch.dshift_hh, d.shift_hh);
+        add(4 * H, scratch.dshift, d.shift_ih);
+        add(4 * H, scratch.dshift, d.shift_hh);
         if (!bias_) return;
-        add(4 * H, scratch.dshift_ih, d.b_ih);
-        add(4 * H, scratch.dshift_hh, d.b_hh);
+        add(4 * H, scratch.dshift, d.b_ih);
+        add(4 * H, scratch.dshift, d.b_hh);
     }
 
 private:
@@ -139,11 +138,10 @@ private:
         return {from_x, from_h, inverses, inverses + positions};
     }
 
-    /// Places in the workspace of reverse. h_again is not read, dh_before is where dh is held at fillers; the last two
-    /// are of products that are made again.
+    /// Places in the workspace of reverse. h_again is not read, dh_before is where dh is held at fillers; the last is
+    /// of products that are made again.
     struct Scratch {
-        Real *shift, *dshift_ih, *dshift_hh, *gates, *zeros, *rows, *h_again, *dh_before, *da, *dr, *h, *one_position,
-            *inverses;
+        Real *shift, *dshift, *gates, *dz, *zeros, *rows, *h_again, *dh_before, *da, *dr, *h, *inverses;
     };
 
     void reverse_block(const Backward<Real>& call, Range steps, const Weights<const Real>& w, const Weights<Real>& d,
@@ -177,6 +175,13 @@ private:
                 const Index p = t * B + b - from;
                 Real* const da = s.da + p * Z;
                 Real* const dr = s.dr + p * Z;
+                if (t > 0) {  // what the step before reads
+                    if (gates_kept_) {
+                        fetch(4 * H, kept.from_x + (p - B) * 4 * H);
+                        fetch(4 * H, kept.from_h + (p - B) * 4 * H);
+                    }
+                    fetch(H, c + (from + p - B) * H);
+                }
                 if (at.filler(t, b)) {
                     std::fill_n(da, 4 * H, Real{0});
                     std::fill_n(dr, 4 * H, Real{0});
@@ -184,20 +189,13 @@ private:
                 }
                 const Real* from_x = kept.from_x + p * apart;
                 const Real* from_h = kept.from_h + p * apart;
-                if (!gates_kept_) {
-                    from_x = std::copy_n(from_x, 4 * H, s.one_position) - 4 * H;
-                    from_h = std::copy_n(from_h, 4 * H, s.one_position + 4 * H) - 4 * H;
-                }
-                sums(w, s.shift, from_x, from_h, s.gates);
-                lstm_gates(H, s.gates);
+                normed_lstm_gates(H, w.gain_ih, from_x, w.gain_hh, from_h, s.shift, s.gates);
                 normed_lstm_cell_reverse(H, epsilon, s.gates, at.starts(t, b) ? fresh_c : c_before + b * H,
                                          c + (from + p) * H, w.gain_c, w.shift_c, call.dy + (from + p) * H, dh + b * H,
-                                         dc + b * H, da, s.h_again, d.gain_c, d.shift_c, s.rows);
-                std::copy_n(da, 4 * H, dr);
-                scale_shift_reverse(4 * H, w.gain_hh, from_h, dr, d.gain_hh, s.dshift_hh);
-                standardise_reverse(4 * H, from_h, kept.inverse_h[p], dr);
-                scale_shift_reverse(4 * H, w.gain_ih, from_x, da, d.gain_ih, s.dshift_ih);
-                standardise_reverse(4 * H, from_x, kept.inverse_x[p], da);
+                                         dc + b * H, s.dz, s.h_again, d.gain_c, d.shift_c, s.rows);
+                add(4 * H, s.dz, s.dshift);
+                normed_sums_reverse(4 * H, w.gain_hh, from_h, kept.inverse_h[p], s.dz, d.gain_hh, dr);
+                normed_sums_reverse(4 * H, w.gain_ih, from_x, kept.inverse_x[p], s.dz, d.gain_ih, da);
             }
             product_.reverse(B, w.U, call.prepared, s.dr + (t * B - from) * Z, Z, Real{0}, marks ? s.dh_before : dh);
             if (!marks) continue;
@@ -218,13 +216,6 @@ private:
         if (!bias_) return;
         add(4 * hidden_, w.b_ih, shift);
         add(4 * hidden_, w.b_hh, shift);
-    }
-
-    /// z of one position.
-    void sums(const Weights<const Real>& w, const Real* shift, const Real* from_x, const Real* from_h, Real* z) const {
-        std::copy_n(shift, 4 * hidden_, z);
-        add_product(4 * hidden_, w.gain_ih, from_x, z);
-        add_product(4 * hidden_, w.gain_hh, from_h, z);
     }
 
     /// c and products are made where the tape keeps them; null: in the workspace, LN(W x) block by block, LN(U h) and c
@@ -269,7 +260,7 @@ private:
                 } else {
                     inverse_x = standardise(4 * H, epsilon, x_p);
                     inverse_h = standardise(4 * H, epsilon, h_p);
-                    sums(w, shift, x_p, h_p, gates);
+                    normed_lstm_gates(H, w.gain_ih, x_p, w.gain_hh, h_p, shift, gates);
                     normed_lstm_cell(H, epsilon, gates, at.starts(t, b) ? fresh_c : c + b * H, w.gain_c, w.shift_c,
                                      c_next + b * H, y + b * H);
                 }

@@ -27,7 +27,8 @@ struct Catalogue {
     LayerPointer<Real> (*dropout)(const DropoutSpec&, std::uint32_t stream);  ///< stream: of its random numbers
     LayerPointer<Real> (*fold)(const FoldSpec&);
     LayerPointer<Real> (*attention)(const AttentionSpec&, std::uint32_t stream);
-    LayerPointer<Real> (*loss)(const LossSpec&, Index features);  ///< features: of the last layer's output
+    LayerPointer<Real> (*loss)(const LossSpec&, Index features);    ///< features: of the last layer's output
+    LayerPointer<Real> (*head)(const DenseSpec&, const LossSpec&);  ///< both as one: a loss that saves no logits
 };
 
 /// Builds a network out of a catalogue. Throws InvalidArgument: spec.problem().

@@ -42,9 +42,12 @@ LayerPointer<D> outer_loss(const LossSpec& spec, Index features) {
     return std::make_unique<OuterLoss>(cpu::loss<D>(spec, features));
 }
 
-Network<D> network_of(const ModelSpec& spec, CurvatureOptions::Matrix matrix) {
+Network<D> network_of(ModelSpec spec, CurvatureOptions::Matrix matrix) {
     Catalogue<D> catalogue = cpu::catalogue<D>();
-    if (matrix == CurvatureOptions::Matrix::gauss_newton) catalogue.loss = &outer_loss;
+    if (matrix == CurvatureOptions::Matrix::gauss_newton) {
+        catalogue.loss = &outer_loss;
+        spec.loss.save = LossSpec{}.save;  // the matrix is cut at the logits
+    }
     return assemble<D>(spec, catalogue);
 }
 

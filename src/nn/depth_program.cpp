@@ -36,11 +36,10 @@ struct Layers {
     std::vector<Checkpoint> checkpoint;
     std::vector<Tier> place;
     Index carry_depth = 0;
+    Index links = 0;
 
     Index depth() const { return static_cast<Index>(names.size()); }
-    /// The last link is a loss with the layer below it, for it is never run but to be recorded.
-    Index links() const { return flow.back() == 0 && depth() > 1 ? depth() - 1 : depth(); }
-    Range of(Index link) const { return {link, link + 1 == links() ? depth() : link + 1}; }
+    Range of(Index link) const { return {link, link + 1 == links ? depth() : link + 1}; }
 };
 
 struct Value {
@@ -71,7 +70,7 @@ public:
     DepthProgram compile(Schedule& schedule) {
         stand(0, flow(0));
         input_ = at_;
-        left_ = layers_.links();
+        left_ = layers_.links;
         schedule.rewind();
         for (Action a = schedule.next(); a.verb != Verb::done; a = schedule.next()) play(a);
         if (turn_ == none) refuse("the schedule has no turn");
@@ -107,7 +106,7 @@ private:
         at_ = x;
     }
     void stands(const Action& a) const {
-        if (here_ != a.steps.first || a.steps.first < 0 || a.steps.last > layers_.links())
+        if (here_ != a.steps.first || a.steps.first < 0 || a.steps.last > layers_.links)
             refuse("nothing stands there for " + to_string(a));
     }
     Value& value(int v) { return values_[static_cast<std::size_t>(v)]; }
@@ -166,7 +165,7 @@ private:
         Taped t = tape_.back();
         tape_.pop_back();
         const Index l = t.layer;
-        if (here_ == l && l < layers_.links()) t.x = at_;  // a schedule may drop the input and bring it again
+        if (here_ == l && l < layers_.links) t.x = at_;  // a schedule may drop the input and bring it again
         if (wish(l) == Checkpoint::always) t = make_tape(l, t.x);
         const auto s = static_cast<std::size_t>(l);
         const int dx = make(layers_.flow[s]);
@@ -483,13 +482,14 @@ Layers layers_of(const Network<Real>& network, Index steps, Index batch, const D
     }
     all.flow.push_back(aligned<Real>(network.outputs() * steps * batch));
     all.carry_depth = network.carry_depth();
+    all.links = network.links();
     return all;
 }
 
 /// The layers as links of a chain, in bytes; what reverse reads beside the tape is in it.
 ChainCosts costs_of(const Layers& layers, std::int64_t element) {
     ChainCosts costs;
-    for (Index link = 0; link < layers.links(); ++link) {
+    for (Index link = 0; link < layers.links; ++link) {
         Work work;
         Index tape = 0;
         for (Index l = link; l < layers.of(link).last; ++l) {
@@ -516,7 +516,7 @@ std::string list(const std::vector<std::string>& names) {
 /// Programs by groups of every length that makes another number of groups.
 std::vector<DepthProgram> by_groups(const Layers& layers) {
     std::vector<DepthProgram> all;
-    const Index links = layers.links();
+    const Index links = layers.links;
     for (Index length = 1; length <= links; ++length)
         if (length == 1 || (links - 1) / length != (links - 1) / (length - 1))
             all.push_back(Compiler(layers).compile(*periodic(links, length)));
@@ -546,7 +546,7 @@ DepthProgram least_work(const Layers& layers, std::int64_t budget, std::int64_t 
         options.second_table = second;
         std::int64_t low = least_chain_budget(options.chain, second),
                      high = std::max(low, 2 * full_chain_budget(options.chain));
-        const int halvings = layers.links() <= 64 ? 12 : 4;  // planning takes O(n^3)
+        const int halvings = layers.links <= 64 ? 12 : 4;  // planning takes O(n^3)
         for (int halving = 0; low <= high && halving < halvings; ++halving) {
             options.budget = halving == 0 ? std::clamp(budget * element, low, high) : low + (high - low) / 2;
             std::optional<ChainPlan> plan = plan_optimal_chain(options);
@@ -574,8 +574,8 @@ DepthProgram least_work(const Layers& layers, std::int64_t budget, std::int64_t 
 
 }  // namespace
 
-std::string DepthOptions::problem(const std::vector<std::string>& layers) const {
-    const Index links = std::max<Index>(1, static_cast<Index>(layers.size()) - 1);
+std::string DepthOptions::problem(const std::vector<std::string>& layers, Index links) const {
+    const Index asked = std::max<Index>(1, static_cast<Index>(layers.size()) - 1);
     const auto unused = [&](const char* option, bool given, Family of) {
         return given && family != of ? std::string(option) + " has no effect on this way to keep layers; leave it out"
                                      : std::string{};
@@ -603,10 +603,10 @@ std::string DepthOptions::problem(const std::vector<std::string>& layers) const 
         if (!why.empty()) return why;
     for (const auto& [option, patterns] : {std::pair{"always", &always}, std::pair{"never", &never}})
         for (const std::string& pattern : *patterns)
-            if (std::none_of(layers.begin(), layers.begin() + links,
+            if (std::none_of(layers.begin(), layers.begin() + asked,
                              [&](const std::string& name) { return fits(pattern, name); }))
                 return std::string("depth.") + option + " names '" + pattern +
-                       "', which no layer is called; there are: " + list({layers.begin(), layers.begin() + links});
+                       "', which no layer is called; there are: " + list({layers.begin(), layers.begin() + asked});
     for (const std::string& name : layers)
         if (listed(always, name) && listed(never, name))
             return "layer '" + name + "' is on the lists depth.always and depth.never; take it off one of them";
@@ -636,21 +636,21 @@ std::vector<std::string> layer_names(const Network<Real>& network) {
 
 template <class Real>
 DepthProgram depth_program(const Network<Real>& network, Index steps, Index batch, const DepthOptions& options) {
-    const std::string problem = options.problem(layer_names(network));
+    const std::string problem = options.problem(layer_names(network), network.links());
     if (!problem.empty()) throw InvalidArgument(problem);
     const Layers layers = layers_of(network, steps, batch, options);
     switch (options.family) {
         case DepthOptions::Family::store_all:
             break;
         case DepthOptions::Family::sqrt:
-            return options.period > 0 ? Compiler(layers).compile(*periodic(layers.links(), options.period))
+            return options.period > 0 ? Compiler(layers).compile(*periodic(layers.links, options.period))
                                       : fewest_bytes(layers);
         case DepthOptions::Family::slots:
-            return Compiler(layers).compile(*revolve(layers.links(), std::min(options.slots, layers.links()) + 1));
+            return Compiler(layers).compile(*revolve(layers.links, std::min(options.slots, layers.links) + 1));
         case DepthOptions::Family::optimal:
             return least_work(layers, options.budget / static_cast<std::int64_t>(sizeof(Real)), sizeof(Real));
     }
-    return Compiler(layers).compile(*store_all(layers.links()));
+    return Compiler(layers).compile(*store_all(layers.links));
 }
 
 template <class Real>

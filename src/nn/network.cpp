@@ -183,7 +183,9 @@ Network<Real> Network<Real>::opened() const {
 template <class Real>
 void Network<Real>::count() {
     inputs_ = layer(0).footprint(1, 1).inputs;
-    outputs_ = layer(depth() - 1).footprint(1, 1).outputs;
+    const Footprint end = layer(depth() - 1).footprint(1, 1);
+    outputs_ = end.outputs;
+    links_ = outputs_ == 0 && !end.reads_x && depth() > 1 ? depth() - 1 : depth();
     for (Index l = 0; l < depth(); ++l) {
         const Footprint sizes = layer(l).footprint(1, 1);
         memory_offsets_.push_back(static_cast<Index>(memories_.size()));
@@ -294,8 +296,13 @@ private:
 template <class Real>
 Network<Real> assemble(const ModelSpec& spec, const Catalogue<Real>& catalogue) {
     if (const std::string problem = spec.problem(); !problem.empty()) throw InvalidArgument(problem);
-    auto layers = Assembly<Real>(catalogue).layers(spec.layers);
-    layers.push_back(catalogue.loss(spec.loss, spec.outputs()));
+    if (spec.loss.saves("logits")) {
+        auto layers = Assembly<Real>(catalogue).layers(spec.layers);
+        layers.push_back(catalogue.loss(spec.loss, spec.outputs()));
+        return {spec, std::move(layers)};
+    }
+    auto layers = Assembly<Real>(catalogue).layers({spec.layers.begin(), spec.layers.end() - 1});
+    layers.push_back(catalogue.head(std::get<DenseSpec>(spec.layers.back()), spec.loss));
     return {spec, std::move(layers)};
 }
 

@@ -285,14 +285,16 @@ std::string idle_option(const LossSpec& s) {
     const LossSpec d;
     for (const Option& o :
          {Option{"class_weights", !s.class_weights.empty(), Kind::cross_entropy, "cross_entropy", "them empty"},
-          Option{"label_smoothing", s.label_smoothing != d.label_smoothing, Kind::cross_entropy, "cross_entropy", "it 0"},
+          Option{"label_smoothing", s.label_smoothing != d.label_smoothing, Kind::cross_entropy, "cross_entropy",
+                 "it 0"},
           Option{"ignore_index", s.ignore_index.has_value(), Kind::cross_entropy, "cross_entropy", "it out"},
           Option{"delta", s.delta != d.delta, Kind::huber, "huber", "it out"},
           Option{"beta", s.beta != d.beta, Kind::smooth_l1, "smooth_l1", "it out"},
           Option{"pos_weight", !s.pos_weight.empty(), Kind::binary_cross_entropy, "binary_cross_entropy", "it empty"},
           Option{"epsilon", s.epsilon != d.epsilon, Kind::gaussian_nll, "gaussian_nll", "it out"},
           Option{"full", s.full, Kind::gaussian_nll, "gaussian_nll", "it false"},
-          Option{"shared_variance", s.shared_variance, Kind::gaussian_nll, "gaussian_nll", "it false"}})
+          Option{"shared_variance", s.shared_variance, Kind::gaussian_nll, "gaussian_nll", "it false"},
+          Option{"save", s.save != d.save, Kind::cross_entropy, "cross_entropy", "it out"}})
         if (o.given && s.kind != o.kind) {
             const std::string name = o.name;
             return name + (name.ends_with("weights") ? " belong to " : " belongs to ") + o.owner + "; leave " + o.leave;
@@ -315,9 +317,9 @@ std::string problem_of(const LossSpec& s, Index outputs) {
     const auto out_of = [](const char* name, const char* range, double value) {
         return std::string(name) + " must be " + range + ", but is " + std::to_string(value);
     };
-    const std::string lists =
-        first_of({idle_option(s), weights_problem("class_weights", s.class_weights, outputs, "classes"),
-                  weights_problem("pos_weight", s.pos_weight, outputs, "features")});
+    const std::string lists = first_of(
+        {idle_option(s), weights_problem("class_weights", s.class_weights, outputs, "classes"),
+         weights_problem("pos_weight", s.pos_weight, outputs, "features"), problem_of_save(s.save, {"logits"})});
     if (!lists.empty()) return lists;
     if (!(s.label_smoothing >= 0.0 && s.label_smoothing < 1.0))
         return out_of("label_smoothing", "in [0, 1)", s.label_smoothing);
@@ -387,6 +389,10 @@ bool RecurrentSpec::saves(std::string_view what) const {
 }
 
 bool AttentionSpec::saves(std::string_view what) const {
+    return std::find(save.begin(), save.end(), what) != save.end();
+}
+
+bool LossSpec::saves(std::string_view what) const {
     return std::find(save.begin(), save.end(), what) != save.end();
 }
 
@@ -480,7 +486,11 @@ std::string ModelSpec::problem() const {
     });
     if (!odd.empty()) return odd;
     const std::string own = problem_of(loss, outputs());
-    return own.empty() ? own : "loss: " + own;
+    if (!own.empty()) return "loss: " + own;
+    if (!loss.saves("logits") && !std::holds_alternative<DenseSpec>(layers.back()))
+        return "loss: save without logits wants a dense layer at the end, which makes them again, but the last is '" +
+               name(layers.back()) + "'; leave it out, or end with a dense layer";
+    return {};
 }
 
 }  // namespace backsweep

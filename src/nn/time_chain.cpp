@@ -105,7 +105,7 @@ TimeChain<Real>::TimeChain(const Network<Real>& network, Index batch, Index chun
       unread_(Kind::workspace, ledger) {
     if (batch < 1) throw InvalidArgument("a time chain wants at least 1 sequence, got batch " + std::to_string(batch));
     if (chunk < 1) throw InvalidArgument("a time chain wants chunks of at least 1 step, got " + std::to_string(chunk));
-    const std::string problem = depth_.problem(layer_names(network));
+    const std::string problem = depth_.problem(layer_names(network), network.links());
     if (!problem.empty()) throw InvalidArgument(problem);
     spare_.resize(network.layer_carry() * batch);
 }

@@ -131,12 +131,12 @@ Planner<Real>::Planner(const Network<Real>& network, const Source<Real>& source,
 template <class Real>
 void Planner<Real>::add(const Network<Real>& form, std::string save) {
     if (form.parameters().size() != forms_.front().network->parameters().size() ||
-        form.depth() != forms_.front().network->depth())
-        throw InvalidArgument("a form of a model has its parameters and layers, but '" + save + "' has " +
+        form.links() != forms_.front().network->links())
+        throw InvalidArgument("a form of a model has its parameters and links, but '" + save + "' has " +
                               std::to_string(form.parameters().size()) + " parameters in " +
-                              std::to_string(form.depth()) + " layers, the model " +
+                              std::to_string(form.links()) + " links, the model " +
                               std::to_string(forms_.front().network->parameters().size()) + " in " +
-                              std::to_string(forms_.front().network->depth()));
+                              std::to_string(forms_.front().network->links()));
     for (const Form& known : forms_)
         if (known.save == save)
             throw InvalidArgument("two forms of a model are called '" + save + "'; give them names");
@@ -173,7 +173,7 @@ std::vector<Index> Planner<Real>::chunks() const {
 template <class Real>
 std::vector<DepthOptions> Planner<Real>::depths(const Form& form) const {
     if (!options_.plan_depth) return {options_.depth};
-    const Index links = std::max<Index>(1, form.network->depth() - 1);
+    const Index links = form.network->links();
     std::vector<DepthOptions> all{options_.depth};
     for (Index period = links - 1; period >= 1; --period) {
         if (period > 1 && (links - 1) / period == (links - 1) / (period - 1)) continue;  // the shorter has less of both
@@ -284,7 +284,7 @@ void Planner<Real>::look(const Budget& budget, Found& found) const {
 /// The optimum along the depth: in what good plans leave, and on links that fit in no other way.
 template <class Real>
 void Planner<Real>::refine(const Budget& budget, Found& found) const {
-    if (!options_.plan_depth || forms_.front().network->depth() < 4) return;
+    if (!options_.plan_depth || forms_.front().network->links() < 3) return;
     if (budget.ram == Budget::unlimited && budget.time_axis == Budget::unlimited) return;
     // The bytes of all shards together; a shard has its share by its sequences.
     const Cuts cuts(source_->batch(), options_.micro_batches, options_.shards);
@@ -599,12 +599,13 @@ void Planner<Real>::measure(Index runs) {
     for (auto& [key, known] : least) {
         const auto& [link, size, form] = key;
         for (std::size_t f = 0; f < form; ++f)
-            for (Index l = 0; l < network.depth(); ++l) {
+            for (Index l = 0; l < std::min(forms_[form].network->depth(), forms_[f].network->depth()); ++l) {
                 Seconds &a = known[static_cast<std::size_t>(l)],
                         &b = least.at({link, size, f})[static_cast<std::size_t>(l)];
-                if (forms_[form].network->layer(l).footprint(link, size) ==
-                    forms_[f].network->layer(l).footprint(link, size))
-                    a.take(b), b.take(a);
+                const Footprint one = forms_[form].network->layer(l).footprint(link, size),
+                                other = forms_[f].network->layer(l).footprint(link, size);
+                if (one.outputs != other.outputs) continue;  // a head, of which the other form has its loss apart
+                if (one == other) a.take(b), b.take(a);
                 a.advance = b.advance = std::min(a.advance, b.advance);
             }
     }
@@ -616,7 +617,7 @@ void Planner<Real>::measure(Index runs) {
                 const double share =
                     *above == *below ? 0.0 : static_cast<double>(*above - link) / static_cast<double>(*above - *below);
                 std::vector<Work> known;
-                for (std::size_t l = 0; l < static_cast<std::size_t>(network.depth()); ++l) {
+                for (std::size_t l = 0; l < static_cast<std::size_t>(forms_[f].network->depth()); ++l) {
                     const Seconds &a = least.at({*above, size, f})[l], &b = least.at({*below, size, f})[l];
                     const auto between = [&](double Seconds::*part) {
                         return std::max(0.0, std::lerp(a.*part, b.*part, share));

@@ -143,6 +143,7 @@ void members(Io& io, LossSpec& spec) {
     io.member("full", spec.full);
     io.member("shared_variance", spec.shared_variance);
     io.choice("at", spec.at, {"every", "last"});
+    io.member("save", spec.save);
 }
 
 template <class Io>

@@ -41,7 +41,7 @@ void check(const Network<Real>& network, const Source<Real>& source, const Train
     if (std::string why = o.problem(); !why.empty()) throw InvalidArgument(why);
     if (std::string why = o.memories.problem(network.memories().size()); !why.empty()) throw InvalidArgument(why);
     const std::vector<std::string> layers = layer_names(network);
-    if (std::string why = o.depth.problem(layers); !why.empty()) throw InvalidArgument(why);
+    if (std::string why = o.depth.problem(layers, network.links()); !why.empty()) throw InvalidArgument(why);
     for (const std::string& layer : layers)
         if (o.depth.place && o.depth.place(layer) != Tier::ram)
             throw InvalidArgument(

@@ -36,6 +36,8 @@ std::vector<Case> cases() {
         spec.layer_norm = norm;
         all.push_back({name, recurrent_model({ends, 9, spec})});
     }
+    all.push_back({"head in blocks", all.front().spec});
+    all.back().spec.loss.save = {};
     ShaRnn sha;
     sha.ends = ends;
     sha.features = 12;

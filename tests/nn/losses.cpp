@@ -507,6 +507,7 @@ BOOST_AUTO_TEST_CASE(options_that_a_kind_does_not_read_are_refused_by_name) {
         {"class_weights", Kind::cross_entropy, [](LossSpec& s) { s.class_weights = {1, 2, 3, 4}; }},
         {"label_smoothing", Kind::cross_entropy, [](LossSpec& s) { s.label_smoothing = 0.1; }},
         {"ignore_index", Kind::cross_entropy, [](LossSpec& s) { s.ignore_index = 0; }},
+        {"save", Kind::cross_entropy, [](LossSpec& s) { s.save.clear(); }},
         {"delta", Kind::huber, [](LossSpec& s) { s.delta = 0.1; }},
         {"beta", Kind::smooth_l1, [](LossSpec& s) { s.beta = 0.1; }},
         {"pos_weight", Kind::binary_cross_entropy, [](LossSpec& s) { s.pos_weight = {1, 2, 3, 4}; }},

@@ -172,6 +172,17 @@ BOOST_AUTO_TEST_CASE(problems_of_specifications_are_said_in_words) {
            "loss: class_weights must have one entry for each of the 11 classes, but has 1");
     expect([](ModelSpec& s) { s.loss.class_weights.assign(11, -1.0); },
            "loss: class_weights must be finite and >= 0, but one is -1.000000");
+    expect([](ModelSpec& s) { s.loss.save = {"probabilities"}; },
+           "loss: save names what the tape keeps: logits, but one name is 'probabilities'");
+    expect([](ModelSpec& s) { s.loss.save = {}, s.loss.kind = LossSpec::Kind::l1; },
+           "loss: save belongs to cross_entropy; leave it out");
+    expect(
+        [](ModelSpec& s) {
+            s.loss.save = {};
+            s.layers.push_back(ActivationSpec{"act", 11});
+        },
+        "loss: save without logits wants a dense layer at the end, which makes them again, but the last is 'act'; "
+        "leave it out, or end with a dense layer");
     expect([](ModelSpec& s) { s.loss.label_smoothing = 1.0; },
            "loss: label_smoothing must be in [0, 1), but is 1.000000");
     expect([](ModelSpec& s) { s.loss.kind = LossSpec::Kind::mean_squared_error, s.loss.ignore_index = 3; },

@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(calls_are_the_schedules) {
     for (const NamedModel& model : all) BOOST_TEST_CONTEXT(model.name) {
             const Network<double> network = cpu::build<double>(model.spec);
             const bool exact = model.name == "stack";
-            const Index n = network.depth() - 1;  // the loss goes with the layer below it
+            const Index n = network.links();
             const auto judge = [&](const DepthOptions& o, Index replays) {
                 const DepthProgram program = depth_program(network, 4, 3, o);
                 if (exact)

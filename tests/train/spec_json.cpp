@@ -73,6 +73,11 @@ BOOST_AUTO_TEST_CASE(losses_come_back) {
         BOOST_TEST(describe({{DenseSpec{.inputs = 2, .outputs = 4}}, loss}).ends_with(name));
     }
     LossSpec loss;
+    loss.save = {};
+    BOOST_TEST(back(loss).save.empty());
+    BOOST_TEST(model_from_json(R"({"layers": [{"layer": "dense", "inputs": 2, "outputs": 4}], "loss": {}})")
+                   .loss.saves("logits"));
+    loss = {};
     loss.at = LossSpec::At::last;
     loss.kind = huber;
     loss.delta = 1.0 / 3.0;

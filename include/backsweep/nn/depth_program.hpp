@@ -26,7 +26,7 @@ struct DepthOptions {
     /// length that takes a link the fewest bytes where `period` is 0. slots: `slots` inputs, least recomputation
     /// [GW00]. optimal: least work within `budget` bytes, which rest and scratch of a link together do not pass, by the
     /// layers' own work: the best of the optimum under the planner's own bytes [BEHJS24] and groups. A loss and the
-    /// layer below it count as one layer.
+    /// layer below it count as one layer (Network::links).
     enum class Family { store_all, sqrt, slots, optimal };
 
     Family family = Family::store_all;
@@ -42,8 +42,9 @@ struct DepthOptions {
     /// Where the activations lie that go into the layer of that name, if they are kept: ram or disk; empty: ram.
     std::function<Tier(const std::string& layer)> place{};
 
-    /// Empty if valid for a network of these layers, else what is wrong, what was given and what to do.
-    std::string problem(const std::vector<std::string>& layers) const;
+    /// Empty if valid for a network of these layers, in so many links (Network::links), else what is wrong, what was
+    /// given and what to do.
+    std::string problem(const std::vector<std::string>& layers, Index links) const;
 };
 
 /// One call of a layer, or a transfer of its input to or from a store.

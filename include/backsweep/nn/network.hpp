@@ -37,6 +37,9 @@ public:
 
     const ModelSpec& spec() const noexcept { return *spec_; }
     Index depth() const noexcept { return static_cast<Index>(layers_.size()); }
+    /// Links of a schedule over the layers: a loss goes with the layer below it, for it is never run but to be
+    /// recorded; one that is a head as well (LossSpec::save) is a link by itself.
+    Index links() const noexcept { return links_; }
     const Layer<Real>& layer(Index l) const { return *layers_[static_cast<std::size_t>(l)]; }
     const ParameterLayout& parameters() const noexcept { return *layout_; }
     /// First element of layer l in the flat parameter vector.
@@ -95,6 +98,7 @@ private:
     Index state_ = 0;
     Index adjoint_ = 0;
     Index carry_depth_ = 0;
+    Index links_ = 0;
 };
 
 /// Builds a specification for a device ("cpu"; more where their rooms are linked).

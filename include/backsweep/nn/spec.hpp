@@ -259,7 +259,13 @@ struct LossSpec {
     bool full = false;                    ///< gaussian_nll: with its constant
     bool shared_variance = false;         ///< gaussian_nll: one variance behind the means, for all features
     At at = At::every;
+    /// cross_entropy: what is kept of the model's outputs, by name: logits, [step][batch][class] as their derivative.
+    /// Without them the dense layer that the model then ends with and the loss run as one, in blocks, and of a position
+    /// maximum and sum of its softmax are kept; reverse makes the logits again. Bits are the same.
+    std::vector<std::string> save{"logits"};
 
+    /// Whether what has this name is kept.
+    bool saves(std::string_view what) const;
     /// Features of a value target where the last layer has `outputs` features; 0: targets are classes.
     Index targets(Index outputs) const noexcept;
 };

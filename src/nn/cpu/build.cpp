@@ -7,7 +7,7 @@ namespace backsweep::cpu {
 template <class Real>
 Catalogue<Real> catalogue() {
     return {embedding<Real>,  lstm<Real>,    gru<Real>,  rnn<Real>,       dense<Real>, norm<Real>,
-            activation<Real>, dropout<Real>, fold<Real>, attention<Real>, loss<Real>};
+            activation<Real>, dropout<Real>, fold<Real>, attention<Real>, loss<Real>,  head<Real>};
 }
 
 template <class Real>

@@ -32,6 +32,8 @@ template <class Real>
 LayerPointer<Real> attention(const AttentionSpec& spec, std::uint32_t stream);
 template <class Real>
 LayerPointer<Real> loss(const LossSpec& spec, Index features);
+template <class Real>
+LayerPointer<Real> head(const DenseSpec& dense, const LossSpec& loss);
 
 /// All of them.
 template <class Real>

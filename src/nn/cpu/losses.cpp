@@ -2,7 +2,7 @@
 // is computed alike in every call; the sum over positions is taken in double, in rising order.
 // SPDX-License-Identifier: MIT
 #include "backsweep/nn/loss.hpp"
-#include "nn/cpu/kernels.hpp"
+#include "nn/cpu/class_targets.hpp"
 #include "nn/cpu/layers.hpp"
 #include "nn/described_layer.hpp"
 
@@ -85,53 +85,24 @@ private:
     Index features_, taped_;
 };
 
-// With target t, class weights w, smoothing e, C classes, q_c = (1 - e) w_t [c = t] + (e / C) w_c and Q the sum of q_c:
-//   loss = - sum_c q_c log softmax(x)_c,   d loss / d x_c = Q softmax(x)_c - q_c.
 template <class Real>
 class CrossEntropy final : public Loss<Real, CrossEntropy<Real>> {
 public:
     CrossEntropy(const LossSpec& spec, Index classes)
         : Loss<Real, CrossEntropy>(spec, classes, classes),
-          target_(static_cast<std::size_t>(classes), 1.0 - spec.label_smoothing),
-          smooth_(static_cast<std::size_t>(classes), spec.label_smoothing / static_cast<double>(classes)),
-          plain_(spec.label_smoothing == 0.0 && spec.class_weights.empty()) {
-        for (std::size_t c = 0; c < spec.class_weights.size(); ++c) {
-            target_[c] *= spec.class_weights[c];
-            smooth_[c] *= spec.class_weights[c];
-        }
-        for (const double s : smooth_) smooth_sum_ += s;
-    }
+          targets_(spec, classes) {}
 
-    bool ignored(const Segment<Real>& at, Index p) const {
-        require_array(at.classes, this->name(), "classes");
-        return this->spec().ignore_index && at.classes[p] == *this->spec().ignore_index;
-    }
+    bool ignored(const Segment<Real>& at, Index p) const { return targets_.ignored(at, p); }
 
     double value(const Segment<Real>& at, Index p, const Real* x, Real* d) const {
-        const Index classes = this->features();
-        const std::int32_t t = at.classes[p];
-        if (t < 0 || t >= classes)
-            out_of_range(this->name(), "class", t, classes, at.first + p / at.batch, p % at.batch);
-        const auto c_t = static_cast<std::size_t>(t);
-        const auto [max, log_sum] = softmax(classes, x, d);
-        double loss = -target_[c_t] * static_cast<double>((x[t] - max) - log_sum);
-        if (smooth_sum_ > 0.0)
-            for (Index c = 0; c < classes; ++c)
-                loss -= smooth_[static_cast<std::size_t>(c)] * static_cast<double>((x[c] - max) - log_sum);
-        const Real total = static_cast<Real>(target_[c_t] + smooth_sum_);
-        const Real d_t = total * d[t] - static_cast<Real>(target_[c_t] + smooth_[c_t]);
-        if (!plain_)
-            for (Index c = 0; c < classes; ++c)
-                d[c] = total * d[c] - static_cast<Real>(smooth_[static_cast<std::size_t>(c)]);
-        d[t] = d_t;
+        const Index t = targets_.of(at, p);
+        const double loss = targets_.loss(t, x, softmax(this->features(), x, d));
+        targets_.derivative(t, {0, this->features()}, d);
         return loss;
     }
 
 private:
-    std::vector<double> target_;  ///< (1 - e) w
-    std::vector<double> smooth_;  ///< (e / C) w
-    double smooth_sum_ = 0.0;
-    bool plain_;  ///< Q = 1 and nothing is smoothed
+    ClassTargets<Real> targets_;
 };
 
 /// Of one feature.

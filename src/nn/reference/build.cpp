@@ -9,8 +9,9 @@ namespace backsweep::reference {
 
 template <class Real>
 Network<Real> build(const ModelSpec& spec) {
-    return assemble<Real>(spec, {embedding<Real>, lstm<Real>, gru<Real>, rnn<Real>, dense<Real>, norm<Real>,
-                                 activation<Real>, dropout<Real>, cpu::fold<Real>, attention<Real>, loss<Real>});
+    return assemble<Real>(spec,
+                          {embedding<Real>, lstm<Real>, gru<Real>, rnn<Real>, dense<Real>, norm<Real>, activation<Real>,
+                           dropout<Real>, cpu::fold<Real>, attention<Real>, loss<Real>, head<Real>});
 }
 
 template Network<float> build(const ModelSpec&);

@@ -423,6 +423,10 @@ std::vector<Key> make_table() {
          only_gaussian},
         {"loss.full", [](Config& c) -> F { return &c.loss.full; }, flag(), "with the constant log(2 pi) / 2",
          only_gaussian},
+        {"loss.save", [](Config& c) -> F { return &c.loss.save; }, auto_or({"logits", "nothing"}),
+         "what the tape keeps of the head: the logits' derivative, or nothing: then head and loss run in blocks, and reverse "
+         "makes logits again; `auto`: the planner chooses",
+         with_classes},
 
         {"train.updates", [](Config& c) -> F { return &c.train.updates; }, between(1, most_updates),
          "stop after so many updates; one of the three limits is needed, the first one reached counts", nullptr, false,
@@ -616,7 +620,7 @@ std::vector<Key> make_table() {
         {"plan.links", [](Config& c) -> F { return &c.plan.schedule.steps; }, between(1, most_steps),
          "links of a full window"},
         {"plan.chunk", [](Config& c) -> F { return &c.plan.chunk; }, between(1, most_steps), "steps of a link"},
-        {"plan.save", [](Config& c) -> F { return &c.plan.save; }, text(), "what attention and cells keep inside"},
+        {"plan.save", [](Config& c) -> F { return &c.plan.save; }, text(), "what attention, cells and head keep inside"},
         {"plan.memories", [](Config& c) -> F { return &c.plan.memories; }, text(), "where remembered rows lie"},
         {"plan.advances", [](Config& c) -> F { return &c.plan.advances; }, between(0, most_bytes),
          "links advanced an update"},

@@ -60,6 +60,7 @@ struct Config {
         Index ignore_index = -1;
         double delta = 1.0, beta = 1.0, epsilon = 1e-6;
         bool full = false;
+        std::string save = "auto";
     } loss;
     struct Train {
         Index updates = 0, epochs = 0;

@@ -120,8 +120,9 @@ int sample(const SampleArguments& arguments) {
         throw InvalidArgument(fmt::format("only models of text can be sampled, but this run's data.kind is \"{}\"",
                                           run.config.data.kind));
     const Data data{nullptr, vocabulary_from(run.config.data.vocabulary)};
-    const ModelSpec model = model_spec(run.config, data);
+    ModelSpec model = model_spec(run.config, data);
     run.snapshot.require(model);
+    model.loss.save = LossSpec{}.save;  // what the head says is read
     const std::vector<std::int32_t> prompt = data.vocabulary.encode(arguments.prompt);
 
     return with_precision(run.config.train.precision, [&](auto real) {

@@ -113,6 +113,7 @@ LossSpec loss_spec(const Config& config) {
         spec.class_weights = c.class_weights;
         spec.label_smoothing = c.label_smoothing;
         if (c.ignore_index >= 0) spec.ignore_index = c.ignore_index;
+        if (c.save == "auto" ? !Kept::from(config.plan.save).logits : c.save == "nothing") spec.save = {};
         return spec;
     }
     using enum LossSpec::Kind;
@@ -233,7 +234,10 @@ ModelSpec listed_model(const Config& config, const ModelEnds& ends) {
 ModelSpec model_of(const Config& config, ModelEnds ends) {
     const Config::Model& m = config.model;
     if (m.kind == "layers") return listed_model(config, ends);
-    const std::string& save = m.save != "auto" ? m.save : config.plan.save.empty() ? save_policies().front() : config.plan.save;
+    const Kept planned = Kept::from(config.plan.save);
+    const std::string& save = m.save != "auto"         ? m.save
+                              : planned.policy.empty() ? save_policies().front()
+                                                       : planned.policy;
     if (m.recurrent()) {
         const RecurrentSpec cell = recurrent_spec(m);
         ModelSpec model = recurrent_model({std::move(ends), m.embedding, cell});
@@ -310,6 +314,17 @@ std::unique_ptr<Source<Real>> make_source(const Config::Data& config, const Data
 
 template std::unique_ptr<Source<float>> make_source(const Config::Data&, const Data&, std::string_view);
 template std::unique_ptr<Source<double>> make_source(const Config::Data&, const Data&, std::string_view);
+
+Kept Kept::from(const std::string& name) {
+    const std::string_view without = "no logits";
+    if (!name.ends_with(without)) return {name, true};
+    const std::string policy = name.substr(0, name.size() - without.size());
+    return {policy.substr(0, policy.rfind(", ")), false};
+}
+
+std::string Kept::name() const {
+    return logits ? policy : policy + (policy.empty() ? "" : ", ") + "no logits";
+}
 
 ModelSpec model_spec(const Config& config, const Data& data) {
     const ModelSpec spec = model_of(config, ends_of(config, data));

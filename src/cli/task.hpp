@@ -38,6 +38,15 @@ std::unique_ptr<Source<Real>> make_source(const Config::Data& config, const Data
 
 ModelSpec model_spec(const Config& config, const Data& data);
 
+/// What a model keeps inside, as Plan::save names it: "nothing, no logits", "everything", "no logits", "".
+struct Kept {
+    std::string policy{};  ///< of save_policies(); empty: there is nothing to choose
+    bool logits = true;
+
+    static Kept from(const std::string& name);
+    std::string name() const;
+};
+
 /// `windows` of an epoch tell a rate without a length how long the run is; `parameters` and `memories` are the model's.
 /// Throws InvalidArgument.
 TrainOptions train_options(Config& config, Index windows, const ParameterLayout& parameters, std::size_t memories);

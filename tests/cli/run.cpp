@@ -666,7 +666,9 @@ BOOST_AUTO_TEST_CASE(a_limit_of_seconds) {
 }
 
 BOOST_AUTO_TEST_CASE(plans) {
-    const Place place(small_config("updates = 6", "[memory]\ntime_axis = \"20 kB\"", "batch = 5\nwindow = 96"));
+    // With a head in blocks the whole text would fit.
+    const Place place(small_config("updates = 6", "[loss]\nsave = \"logits\"\n[memory]\ntime_axis = \"20 kB\"",
+                                   "batch = 5\nwindow = 96"));
     const Answer answer = run_program({"plan", "config.toml", "--measure", "1", "--json"}, place.path());
     BOOST_TEST_CONTEXT(answer.err) BOOST_CHECK_EQUAL(answer.code, 0);
     const json report = answer.json();
@@ -732,6 +734,40 @@ BOOST_AUTO_TEST_CASE(a_run_under_a_limit_is_planned_whole_and_goes_on_in_the_mid
     const json calibrated = place.train("measured", {}, {"--calibrate", "--json"}).json();
     BOOST_TEST(calibrated.at("measured_costs").get<bool>());
     BOOST_TEST(text_of_file(place.path() / "measured" / "manifest.json").find("\"measured\": true") != std::string::npos);
+}
+
+// The head's logits kept, in blocks, and as the planner likes: one end, which is evaluated, sampled and resumed.
+BOOST_AUTO_TEST_CASE(a_head_in_blocks_has_the_same_end) {
+    const Place place(small_config());
+    place.train("kept", {"loss.save=logits"});
+    place.train("blocks", {"loss.save=nothing"});
+    place.train("short", {"memory.time_axis=6000", "model.save=everything"});
+    const auto pinned = [&](const char* run) { return text_of_file(place.path() / run / "config.toml"); };
+    BOOST_TEST(pinned("kept").find("no logits") == std::string::npos);
+    BOOST_TEST(pinned("blocks").find("save = \"everything, no logits\"") != std::string::npos);
+    BOOST_TEST(pinned("short").find("save = \"everything, no logits\"") != std::string::npos);
+    for (const char* run : {"blocks", "short"}) {
+        BOOST_TEST((tensors(place.path() / "kept") == tensors(place.path() / run)));
+        for (const auto& words : {std::vector<std::string>{"eval", run, "--json"},
+                                  {"sample", run, "--prompt", "a", "--bytes", "30", "--json"}}) {
+            std::vector<std::string> kept = words;
+            kept[1] = "kept";
+            Answer one = run_program(words, place.path()), other = run_program(kept, place.path());
+            BOOST_TEST_CONTEXT(one.err) BOOST_CHECK_EQUAL(one.code, 0);
+            BOOST_CHECK_EQUAL(other.code, 0);
+            json a = one.json(), b = other.json();
+            for (json* j : {&a, &b}) j->erase("snapshot");
+            BOOST_CHECK_EQUAL(a.dump(), b.dump());
+        }
+    }
+    place.train("kept", {"loss.save=logits", "train.updates=9"}, {"--resume"});
+    place.train("blocks", {"loss.save=nothing", "train.updates=9"}, {"--resume"});
+    check_same_end(place.path() / "kept", place.path() / "blocks");
+    write_file(place.path() / "adding.toml",
+               "[data]\nkind = \"adding\"\n[train]\nupdates = 1\n[loss]\nsave = \"nothing\"\n");
+    const Answer idle = run_program({"plan", "adding.toml"}, place.path());
+    BOOST_CHECK_EQUAL(idle.code, 2);
+    BOOST_TEST(idle.says("'loss.save' has no effect"));
 }
 
 BOOST_AUTO_TEST_CASE(the_manual_has_the_table_of_keys) {

@@ -68,9 +68,15 @@ struct Case {
         : text(1 + batch * (window * windows - window / 3)),
           source(text.source<Real>(batch, window)) {
         for (const std::string& save : save_policies()) {
-            forms.push_back(std::make_unique<Network<Real>>(build<Real>(save_policy(spec, save))));
-            names.push_back(save);
+            ModelSpec form = save_policy(spec, save);
+            add(form, save);
+            form.loss.save = {};
+            add(form, save + ", no logits");
         }
+    }
+    void add(const ModelSpec& form, const std::string& name) {
+        forms.push_back(std::make_unique<Network<Real>>(build<Real>(form)));
+        names.push_back(name);
     }
     Planner<Real> planner(const TrainOptions& options) const {
         Planner<Real> p(*forms.front(), source, options, names.front());
@@ -116,6 +122,7 @@ void runs_as_foretold(const Case<Real>& on, const TrainOptions& o, const Plan& p
         all.scratch = {};
         all.chunk = plan.chunk;
         all.schedule = {.family = "store_all"};
+        all.depth = {};
         all.plan_depth = all.plan_memories = false;
         Trainer<Real> kept(*on.forms.front(), on.source, all);
         kept.run(4);
@@ -231,6 +238,38 @@ BOOST_AUTO_TEST_CASE(no_way_of_the_grid_is_cheaper) {
         for (std::size_t k = 1; k < front.size(); ++k) BOOST_TEST(front[k].cost < front[k - 1].cost);
         BOOST_TEST(front.front().predicted.total() == fewest);
     }
+}
+
+// One number in: with room for the logits they are kept, with less head and loss run in blocks, at the price of the
+// head's product once more, and far below what kept logits need at least.
+BOOST_AUTO_TEST_CASE(a_large_vocabulary_runs_in_blocks_where_bytes_are_short) {
+    ModelEnds many = ends();
+    many.outputs = 3001;
+    const Case<float> on(recurrent_model({many, 9, {.name = "rnn", .hidden = 13}}), 4, 160);
+    TrainOptions o = options();
+    o.chunk = 80;
+    const Planner<float> planner = on.planner(o);
+    const Plan free = planner.best();
+    BOOST_TEST(free.save == "everything");
+    Planner<float> logits(*on.forms.front(), on.source, o, "everything");
+    logits.add(*on.forms[4], "nothing");
+    BOOST_TEST(on.names[4] == "nothing");
+    o.budget.ram = logits.smallest({}).predicted.total() - 1;
+    BOOST_CHECK_THROW(logits.best(o.budget), NoPlan);
+    const Plan blocks = planner.best(o.budget);
+    BOOST_TEST(blocks.save == "everything, no logits");
+    BOOST_TEST(blocks.cost < 4.0 / 3.0 * free.cost);
+    runs_as_foretold(on, o, blocks);
+    // Of the least of both, all but parameters, gradients and moments.
+    const auto of_links = [](const Plan& plan) {
+        Bytes b = plan.predicted;
+        for (const Kind kind : {Kind::parameters, Kind::gradients, Kind::moments}) b[kind] = 0;
+        return b.total();
+    };
+    const Plan least = planner.smallest({});
+    BOOST_TEST(least.save == "nothing, no logits");
+    BOOST_TEST(3 * of_links(least) < of_links(logits.smallest({})));
+    runs_as_foretold(on, o, least);
 }
 
 BOOST_AUTO_TEST_CASE(a_plan_is_one_plan_and_comes_back_from_text) {

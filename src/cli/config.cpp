@@ -461,7 +461,7 @@ std::vector<Key> make_table() {
         {"train.shards", [](Config& c) -> F { return &c.train.shards; }, between(0, most_wide),
          "parts of the batch that sweep side by side; 0: min(batch, 4). Bits depend on it"},
         {"train.threads", [](Config& c) -> F { return &c.train.threads; }, between(1, most_threads),
-         "bits do not depend on it", nullptr, false, true},
+         "for the shards; beyond them, for the large products of each. Bits do not depend on it", nullptr, false, true},
         {"train.micro_batches", [](Config& c) -> F { return &c.train.micro_batches; }, between(1, most_wide),
          "parts of the batch that sweep one after the other; divides the batch"},
         {"train.seed", [](Config& c) -> F { return &c.train.seed; }, at_least(0), "of the starting parameters"},

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "backsweep/base/range.hpp"
+#include "nn/cpu/team.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -27,13 +29,14 @@ public:
         call();
     }
 
-    /// f(0), ..., f(parts - 1), part p on thread p mod threads. Rethrows the exception of the lowest part that threw,
-    /// after all have ended.
+    /// f(0), ..., f(parts - 1), part p on thread p mod threads. Threads that are left over are dealt evenly, as teams
+    /// for the products of the others. Rethrows the exception of the lowest part that threw, after all have ended.
     void run(Index parts, const std::function<void(Index)>& f) {
         failures_.assign(static_cast<std::size_t>(parts), nullptr);
         parts_ = parts;
         f_ = &f;
         used_ = std::clamp<Index>(parts, 1, threads_);
+        deal();
         while (static_cast<Index>(others_.size()) + 1 < used_) {
             const auto t = static_cast<Index>(others_.size()) + 1;
             others_.emplace_back([this, t, calls = calls_.load()] { serve(t, calls); });
@@ -46,6 +49,14 @@ public:
     }
 
 private:
+    void deal() {
+        if (static_cast<Index>(teams_.size()) == used_) return;
+        teams_.clear();
+        for (Index t = 0; t < used_; ++t) {
+            const Index members = threads_ / used_ + (t < threads_ % used_ ? 1 : 0);
+            teams_.push_back(members > 1 ? std::make_unique<cpu::Team>(members) : nullptr);
+        }
+    }
     void call() {
         left_ = others_.size();
         ++calls_;
@@ -61,7 +72,9 @@ private:
         }
     }
     void work(Index thread) {
-        for (Index p = thread; thread < used_ && p < parts_; p += used_) {
+        if (thread >= used_) return;
+        const cpu::TeamScope scope(teams_[static_cast<std::size_t>(thread)].get());
+        for (Index p = thread; p < parts_; p += used_) {
             try {
                 (*f_)(p);
             } catch (...) {
@@ -75,6 +88,7 @@ private:
     Index parts_ = 0, used_ = 1;
     const std::function<void(Index)>* f_ = nullptr;
     std::vector<std::exception_ptr> failures_;
+    std::vector<std::unique_ptr<cpu::Team>> teams_;  // by thread
     std::atomic<std::uint64_t> calls_{0};
     std::atomic<std::size_t> left_{0};  // threads that have not ended the call
     std::vector<std::jthread> others_;  // the last member: they end before the rest does

@@ -7,6 +7,7 @@
 #include "backsweep/nn/models.hpp"
 #include "backsweep/nn/time_chain.hpp"
 #include "backsweep/schedule/schedule.hpp"
+#include "nn/cpu/team.hpp"
 #include "support/counted_heap.hpp"
 
 #include <cstdint>
@@ -55,46 +56,57 @@ std::vector<Case> cases() {
     return all;
 }
 
+constexpr Index steps = 23, chunk = 5;
+
+void check_sweeps(const Case& c, Index batch) {
+    const Network<float> network = build<float>(c.spec);
+    std::vector<float> parameters(static_cast<std::size_t>(network.parameters().size())), gradients(parameters.size());
+    network.start(4, parameters);
+    std::vector<std::int32_t> tokens, classes;
+    for (Index k = 0; k < steps * batch; ++k) {
+        tokens.push_back(static_cast<std::int32_t>(k * 7 % 11));
+        classes.push_back(static_cast<std::int32_t>(k * 5 % 11));
+    }
+    Window<float> window;
+    window.steps = steps;
+    window.tokens = tokens.data();
+    window.classes = classes.data();
+    window.scale = 0.01;
+    for (const std::string family : {"store_all", "revolve", "periodic"}) {
+        TimeChain<float> chain(network, batch, chunk);
+        chain.use(parameters.data());
+        chain.add_to(gradients.data());
+        chain.show(window);
+        ScheduleOptions options;
+        options.family = family;
+        options.steps = *chain.length();
+        if (family == "revolve") options.slots = 2;
+        if (family == "periodic") options.period = 2;
+        Execution<TimeChain<float>> run(chain, make_schedule(options));
+        for (int sweep = 0; sweep < 3; ++sweep) {
+            const std::int64_t before = heap_calls;
+            run.forward();
+            run.backward();
+            if (sweep == 0)
+                BOOST_TEST(heap_calls > before);
+            else
+                BOOST_TEST(heap_calls == before, c.name << ", " << family << ": " << heap_calls - before
+                                                        << " allocations in sweep " << sweep);
+        }
+    }
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_second_sweep_allocates_nothing) {
-    constexpr Index steps = 23, batch = 3, chunk = 5;
-    for (const Case& c : cases()) {
-        const Network<float> network = build<float>(c.spec);
-        std::vector<float> parameters(static_cast<std::size_t>(network.parameters().size())),
-            gradients(parameters.size());
-        network.start(4, parameters);
-        std::vector<std::int32_t> tokens, classes;
-        for (Index k = 0; k < steps * batch; ++k) {
-            tokens.push_back(static_cast<std::int32_t>(k * 7 % 11));
-            classes.push_back(static_cast<std::int32_t>(k * 5 % 11));
-        }
-        Window<float> window;
-        window.steps = steps;
-        window.tokens = tokens.data();
-        window.classes = classes.data();
-        window.scale = 0.01;
-        for (const std::string family : {"store_all", "revolve", "periodic"}) {
-            TimeChain<float> chain(network, batch, chunk);
-            chain.use(parameters.data());
-            chain.add_to(gradients.data());
-            chain.show(window);
-            ScheduleOptions options;
-            options.family = family;
-            options.steps = *chain.length();
-            if (family == "revolve") options.slots = 2;
-            if (family == "periodic") options.period = 2;
-            Execution<TimeChain<float>> run(chain, make_schedule(options));
-            for (int sweep = 0; sweep < 3; ++sweep) {
-                const std::int64_t before = heap_calls;
-                run.forward();
-                run.backward();
-                if (sweep == 0)
-                    BOOST_TEST(heap_calls > before);
-                else
-                    BOOST_TEST(heap_calls == before, c.name << ", " << family << ": " << heap_calls - before
-                                                             << " allocations in sweep " << sweep);
-            }
-        }
-    }
+    for (const Case& c : cases()) check_sweeps(c, 3);
+}
+
+BOOST_AUTO_TEST_CASE(nor_does_that_of_a_team) {
+    RecurrentSpec spec{.name = "rnn", .hidden = 400};
+    ModelEnds ends;
+    ends.vocabulary = ends.outputs = 11;
+    cpu::Team team(3);
+    const cpu::TeamScope scope(&team);
+    check_sweeps({"a wide lstm", recurrent_model({ends, 9, spec})}, 1);
 }

@@ -8,11 +8,13 @@
 #include "backsweep/base/random.hpp"
 #include "each_kind.hpp"
 #include "nn/cpu/product.hpp"
+#include "nn/cpu/team.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -166,6 +168,45 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(several_left_sides_are_products_of_their_own, Real
                 for (std::size_t k = 0; k < 3; ++k) BOOST_TEST(equal(C[k], cases[k]->by_product()));
             }
     });
+}
+
+// Products that are cut in rows and in columns, at whole tiles and behind them, and one that is too small for it.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_team_changes_no_bit, Real, Reals) {
+    struct Shape {
+        Index rows, cols, inner;
+    };
+    constexpr Shape shapes[]{{1203, 1, 301}, {1030, 2, 257}, {700, 5, 333},  {517, 77, 33},
+                             {41, 1301, 30}, {130, 301, 40}, {1, 1900, 517}, {33, 9, 40}};
+    for (const auto& [rows, cols, inner] : shapes)
+        for (const char op_a : {'N', 'T'})
+            for (const char op_b : {'N', 'T'}) {
+                const Case<Real> c(op_a, op_b, rows, cols, inner, 3, Real{1}),
+                    more(op_a, op_b, 300 + rows % 7, cols, inner, 3, Real{1});
+                const auto all = [&] {
+                    std::vector<std::vector<Real>> results{c.by_product()};
+                    if (op_b == 'N') results.push_back(c.by_packing());
+                    if (op_a == 'T' || op_b == 'N') return results;
+                    std::vector<Real> C[]{c.C, more.C, c.C};
+                    const cpu::Outer<Real> outers[]{{c.rows, c.A.data(), c.ld_a, C[0].data(), c.ld_c},
+                                                    {more.rows, more.A.data(), more.ld_a, C[1].data(), more.ld_c},
+                                                    {c.rows, c.A.data(), c.ld_a, C[2].data(), c.ld_c}};
+                    cpu::add_outers(3, outers, c.cols, c.inner, c.B.data(), c.ld_b);
+                    results.insert(results.end(), std::begin(C), std::end(C));
+                    return results;
+                };
+                with_each_kind([&](bool) {
+                    const auto alone = all();
+                    for (const Index members : {1, 2, 3, 4}) {
+                        cpu::Team team(members);
+                        const cpu::TeamScope scope(&team);
+                        const auto together = all();
+                        for (std::size_t k = 0; k < alone.size(); ++k)
+                            if (!equal(together[k], alone[k]))
+                                BOOST_ERROR("result " << k << " of " << c.rows << " x " << c.cols << " x " << c.inner
+                                                      << ", ops " << op_a << op_b << ", " << members << " members");
+                    }
+                });
+            }
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_panel_that_is_not_full_is_zero_behind_its_rows, Real, Reals) {

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace backsweep;
@@ -35,6 +36,26 @@ BOOST_AUTO_TEST_CASE(every_part_runs_once_on_its_thread) {
             all.insert(on.begin(), on.end());
         }
         BOOST_TEST(static_cast<Index>(all.size()) == std::max<Index>(1, threads));  // none is begun anew
+    }
+}
+
+BOOST_AUTO_TEST_CASE(threads_left_over_are_dealt_evenly_and_stay) {
+    using Sizes = std::vector<Index>;
+    for (const auto& [threads, wanted] :
+         {std::pair{1, Sizes{1}}, {4, {4}}, {2, {1, 1}}, {5, {3, 2}}, {8, {3, 3, 2}}, {2, {1, 1, 1}}}) {
+        Workers workers(threads);
+        std::vector<cpu::Team*> first;
+        for (int call = 0; call < 3; ++call) {
+            std::vector<cpu::Team*> teams(wanted.size());
+            workers.run(static_cast<Index>(teams.size()),
+                        [&](Index p) { teams[static_cast<std::size_t>(p)] = cpu::team_of_thread(); });
+            Sizes sizes;
+            for (const cpu::Team* team : teams) sizes.push_back(team ? team->members() : 1);
+            BOOST_TEST(sizes == wanted);
+            if (call == 0) first = teams;
+            BOOST_TEST((teams == first));
+        }
+        BOOST_TEST(!cpu::team_of_thread());
     }
 }
 

@@ -15,6 +15,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -198,6 +199,28 @@ BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_schedule_or_threads) {
     TrainOptions o = options();
     o.shards = 2;  // another cut: other bits, and the same numbers
     BOOST_TEST(!same_bits(all, trained(network, source, o, 8)));
+}
+
+// Fewer shards than threads: products are large enough to be split.
+BOOST_AUTO_TEST_CASE(bits_do_not_depend_on_the_threads_of_a_shard) {
+    for (const auto& [cell, hidden, batch] : {std::tuple{RecurrentSpec::Cell::lstm, Index{256}, Index{1}}, {RecurrentSpec::Cell::gru, Index{301}, Index{1}},
+                                              {RecurrentSpec::Cell::gru, Index{301}, Index{2}}}) {
+        const Text text(1 + batch * 85);
+        ModelSpec m = model(hidden);
+        std::get<RecurrentSpec>(m.layers[1]).cell = cell;
+        const Network<float> network = build<float>(m);
+        const auto source = text.source<float>(batch, 40);
+        TrainOptions o = options();
+        o.chunk = 32;
+        const std::vector<float> one = trained(network, source, o, 3);
+        const double loss = evaluate<float>(network, one, source, o.chunk).loss;
+        for (const Index threads : {2, 3, 4}) {
+            o.threads = threads;
+            BOOST_TEST(same_bits(one, trained(network, source, o, 3)), "hidden " << hidden << ", batch " << batch << ", " << threads << " threads");
+            const double again = evaluate<float>(network, one, source, o.chunk, 0, threads).loss;
+            BOOST_TEST(std::memcmp(&again, &loss, sizeof loss) == 0);
+        }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(cuts_of_a_batch_change_rounding_only) {

@@ -1,6 +1,6 @@
-// Backsweep's training step. by=chain: a time chain for every thread's part of the batch, with the gradient of the
-// inputs; by=layers: the same links with every tape kept, by calls of the layers alone; by=trainer: an update of
-// Trainer, data and optimizer included, which has no gradient of the inputs.
+// Backsweep's training step. by=chain: a time chain for every thread's part of the batch, or one with a team for a
+// single sequence, with the gradient of the inputs; by=layers: the same links with every tape kept, by calls of the
+// layers alone; by=trainer: an update of Trainer, data and optimizer included, which has no gradient of the inputs.
 // SPDX-License-Identifier: MIT
 #include "contestant.hpp"
 
@@ -9,12 +9,11 @@
 #include "backsweep/schedule/schedule.hpp"
 #include "backsweep/train/manifest.hpp"
 #include "backsweep/train/trainer.hpp"
+#include "train/parallel.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <memory>
-#include <thread>
 #include <utility>
 #include <variant>
 
@@ -109,7 +108,8 @@ public:
     explicit ByChain(const Case& c)
         : case_(c),
           network_(build<float>(model(c))),
-          parameters_(size(network_.parameters().size())) {
+          parameters_(size(network_.parameters().size())),
+          workers_(c.threads) {
         start(c, network_, parameters_);
         const Index parts = std::min(c.threads, c.batch);
         for (Index p = 0; p < parts; ++p)
@@ -117,21 +117,7 @@ public:
                                                     Range{p * c.batch / parts, (p + 1) * c.batch / parts}));
     }
     void step() {
-        std::vector<std::exception_ptr> failures(parts_.size());
-        {
-            const auto work = [&](std::size_t p) {
-                try {
-                    parts_[p]->step();
-                } catch (...) {
-                    failures[p] = std::current_exception();
-                }
-            };
-            std::vector<std::jthread> others;
-            for (std::size_t p = 1; p < parts_.size(); ++p) others.emplace_back(work, p);
-            work(0);
-        }
-        for (const std::exception_ptr& failure : failures)
-            if (failure) std::rethrow_exception(failure);
+        workers_.run(static_cast<Index>(parts_.size()), [&](Index p) { parts_[size(p)]->step(); });
         std::vector<float>& sum = parts_[0]->gradient;
         for (std::size_t p = 1; p < parts_.size(); ++p)
             for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += parts_[p]->gradient[k];
@@ -168,6 +154,7 @@ private:
     Network<float> network_;
     std::vector<float> parameters_;
     std::vector<std::unique_ptr<Part>> parts_;
+    Workers workers_;
 };
 
 /// What a chain that stores everything has its layers do, without schedule, Execution, ledger and chain.

@@ -44,7 +44,7 @@ struct TrainOptions {
     WindowSpec windows;      ///< of random length only where the source is divisible()
     Index chunk = 0;         ///< steps a link; divides k1 and k2 where look_back > 0. 0: the planner chooses. Bits depend on it
     Index shards = 0;        ///< parts of a batch that sweep side by side; 0: min(batch, 4). Bits depend on it
-    Index threads = 1;       ///< bits do not depend on it
+    Index threads = 1;       ///< for the shards; beyond them, for the large products of each. Bits do not depend on it
     Index micro_batches = 1; ///< parts of a batch that sweep one after the other; divides the batch
     OptimizerSpec optimizer;
     RateSpec rate;

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: MIT
 #include "nn/cpu/product.hpp"
 
+#include "nn/cpu/team.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -285,13 +287,10 @@ void by_columns(Index rows, Index cols, Index deep, const Real* A, Index panel, 
 
 template <class Real>
 void packed_product_of(Index rows, Index cols, Index inner, const Real* A, const Real* B, Index ld_b, Sums<Real> C,
-                       Real* scratch) {
+                       bool down, Real* scratch) {
     constexpr Index width = panel_rows<Real>;
     const Index panel = inner * width;
     if (cols <= most_columns) {
-        // To and fro: the panels that the product before took last are near still.
-        thread_local bool down = false;
-        down = !down;
         const Index group = panels_of(cols) * width, groups = (rows + group - 1) / group;
         for (Index g = 0; g < groups; ++g) {
             const Index r = (down ? groups - 1 - g : g) * group;
@@ -369,8 +368,8 @@ void outer_products_of(const Left<Real>* lefts, Index count, Index cols, Index i
         pack_of(transposed, rows, inner, A, ld, to);                                                          \
     }                                                                                                         \
     void packed_product_##Real(Index rows, Index cols, Index inner, const Real* A, const Real* B, Index ld_b, \
-                               Sums<Real> C, Real* scratch) {                                                 \
-        packed_product_of(rows, cols, inner, A, B, ld_b, C, scratch);                                         \
+                               Sums<Real> C, bool down, Real* scratch) {                                      \
+        packed_product_of(rows, cols, inner, A, B, ld_b, C, down, scratch);                                   \
     }                                                                                                         \
     void product_##Real(bool transposed, Index rows, Index cols, Index inner, const Real* A, Index ld_a,      \
                         const Real* B, Index ld_b, Sums<Real> C, Real* scratch) {                             \
@@ -401,16 +400,54 @@ HWY_EXPORT(product_double);
 HWY_EXPORT(outer_products_float);
 HWY_EXPORT(outer_products_double);
 
+/// Elements that one member of a team copies parts into.
+constexpr Index scratch_size =
+    HWY_NAMESPACE::inner_block * HWY_NAMESPACE::row_block + HWY_NAMESPACE::column_room * HWY_NAMESPACE::column_block;
+
 template <class Real>
-Real* scratch_of_thread() {
-    using namespace HWY_NAMESPACE;
+Real* scratch_of_thread(Index members) {
     struct Free {
         void operator()(Real* p) const noexcept { ::operator delete[](p, std::align_val_t{64}); }
     };
-    constexpr auto size = static_cast<std::size_t>(inner_block * row_block + column_room * column_block);
-    thread_local const std::unique_ptr<Real[], Free> scratch(
-        static_cast<Real*>(::operator new[](size * sizeof(Real), std::align_val_t{64})));
+    thread_local std::unique_ptr<Real[], Free> scratch;
+    thread_local Index held = 0;
+    if (members > held) {
+        const auto bytes = static_cast<std::size_t>(members * scratch_size) * sizeof(Real);
+        scratch.reset(static_cast<Real*>(::operator new[](bytes, std::align_val_t{64})));
+        held = members;
+    }
     return scratch.get();
+}
+
+/// How a product is cut: in rows, or columns where rows are too few; or in columns. What is not cut, every part packs.
+enum class Cut { rows, columns };
+
+/// f(rows, columns, scratch) for parts that cover C [rows x cols], by this thread's team where that pays.
+template <class Real, class F>
+void in_parts(Cut cut, Index rows, Index cols, Index inner, const F& f) {
+    Team* const team = team_of_thread();
+    const Index members = team ? team->members() : 1;
+    Real* const scratch = scratch_of_thread<Real>(members);
+    // Whole tiles, in every kind of vectors. A part takes some three microseconds; one column takes the time of three.
+    constexpr Index high = 4 * panel_rows<Real>, wide = 24, worth = Index{1} << 20;
+    const Index bytes = rows * inner * std::max<Index>(cols, 3) * static_cast<Index>(sizeof(Real)),
+                most = std::min({bytes / worth, 2 * members, Team::most_parts}), along = (rows + high - 1) / high,
+                across = (cols + wide - 1) / wide;
+    const bool by_rows = cut == Cut::rows && along >= std::min(most, across);
+    const Index each = by_rows ? high : wide, tiles = by_rows ? along : across, enough = std::min(most, tiles),
+                parts = enough > members ? enough / members * members : enough;  // as many for every member
+    if (members == 1 || parts < 2) {
+        f(Range{0, rows}, Range{0, cols}, scratch);
+        return;
+    }
+    team->run(parts, [&](Index part, Index member) noexcept {
+        const Index begin = part * tiles / parts * each, end = (part + 1) * tiles / parts * each;
+        Real* const own = scratch + member * scratch_size;
+        if (by_rows)
+            f(Range{begin, std::min(end, rows)}, Range{0, cols}, own);
+        else
+            f(Range{0, rows}, Range{begin, std::min(end, cols)}, own);
+    });
 }
 
 /// What the columns of C begin with.
@@ -439,8 +476,13 @@ bool assigned_if_empty(Index inner, Index rows, Index cols, const Sums<Real>& C)
                         Real* C, Index ld_c, const Real* column) {                                                    \
         const Sums<Real> sums = sums_of(beta, column, C, ld_c);                                                       \
         if (assigned_if_empty(inner, rows, cols, sums)) return;                                                       \
-        HWY_DYNAMIC_DISPATCH(packed_product_##Real)                                                                   \
-        (rows, cols, inner, A, B, ld_b, sums, scratch_of_thread<Real>());                                             \
+        thread_local bool down = false; /* to and fro: the panels that were last are near still */                    \
+        down = !down;                                                                                                 \
+        in_parts<Real>(Cut::rows, rows, cols, inner, [&, down = down](Range r, Range c, Real* scratch) {              \
+            HWY_DYNAMIC_DISPATCH(packed_product_##Real)                                                               \
+            (r.size(), c.size(), inner, A + r.first * inner, B + c.first * ld_b, ld_b, sums.at(r.first, c.first),     \
+             down, scratch);                                                                                          \
+        });                                                                                                           \
     }                                                                                                                 \
     template <>                                                                                                       \
     void product(char op_a, char op_b, Index rows, Index cols, Index inner, const Real* A, Index ld_a, const Real* B, \
@@ -452,25 +494,36 @@ bool assigned_if_empty(Index inner, Index rows, Index cols, const Sums<Real>& C)
         }                                                                                                             \
         const Sums<Real> sums = sums_of(beta, column, C, ld_c);                                                       \
         if (assigned_if_empty(inner, rows, cols, sums)) return;                                                       \
-        if (op_b == 'T') {                                                                                            \
-            const Left<Real> left{op_a == 'T', rows, A, ld_a, sums};                                                  \
-            HWY_DYNAMIC_DISPATCH(outer_products_##Real)                                                               \
-            (&left, 1, cols, inner, B, ld_b, scratch_of_thread<Real>());                                              \
-            return;                                                                                                   \
-        }                                                                                                             \
-        HWY_DYNAMIC_DISPATCH(product_##Real)                                                                          \
-        (op_a == 'T', rows, cols, inner, A, ld_a, B, ld_b, sums, scratch_of_thread<Real>());                          \
+        const bool transposed = op_a == 'T', outer = op_b == 'T';                                                     \
+        in_parts<Real>(outer && cols >= rows ? Cut::columns : Cut::rows, rows, cols, inner,                           \
+                       [&](Range r, Range c, Real* scratch) {                                                         \
+                           const Left<Real> left{transposed, r.size(), A + r.first * (transposed ? ld_a : 1), ld_a,   \
+                                                 sums.at(r.first, c.first)};                                          \
+                           if (outer) {                                                                               \
+                               HWY_DYNAMIC_DISPATCH(outer_products_##Real)                                            \
+                               (&left, 1, c.size(), inner, B + c.first, ld_b, scratch);                               \
+                               return;                                                                                \
+                           }                                                                                          \
+                           HWY_DYNAMIC_DISPATCH(product_##Real)                                                       \
+                           (transposed, left.rows, c.size(), inner, left.A, ld_a, B + c.first * ld_b, ld_b, left.C,   \
+                            scratch);                                                                                 \
+                       });                                                                                            \
     }                                                                                                                 \
     template <>                                                                                                       \
     void add_outers(Index count, const Outer<Real>* outers, Index cols, Index inner, const Real* B, Index ld_b) {     \
         if (inner == 0) return;                                                                                       \
-        Left<Real> lefts[2];                                                                                          \
         for (; count > 0; count -= std::min<Index>(2, count), outers += 2) {                                          \
-            for (Index l = 0; l < std::min<Index>(2, count); ++l)                                                     \
-                lefts[l] = {false, outers[l].rows, outers[l].A, outers[l].ld,                                         \
-                            Sums<Real>{outers[l].C, outers[l].ld_c, outers[l].C, outers[l].ld_c}};                    \
-            HWY_DYNAMIC_DISPATCH(outer_products_##Real)                                                               \
-            (lefts, std::min<Index>(2, count), cols, inner, B, ld_b, scratch_of_thread<Real>());                      \
+            const Index together = std::min<Index>(2, count),                                                         \
+                        rows = outers[0].rows + (together > 1 ? outers[1].rows : 0);                                  \
+            in_parts<Real>(Cut::columns, rows, cols, inner, [&](Range, Range c, Real* scratch) {                      \
+                Left<Real> lefts[2];                                                                                  \
+                for (Index l = 0; l < together; ++l) {                                                                \
+                    const Outer<Real>& o = outers[l];                                                                 \
+                    lefts[l] = {false, o.rows, o.A, o.ld, Sums<Real>{o.C, o.ld_c, o.C, o.ld_c}.at(0, c.first)};       \
+                }                                                                                                     \
+                HWY_DYNAMIC_DISPATCH(outer_products_##Real)                                                           \
+                (lefts, together, c.size(), inner, B + c.first, ld_b, scratch);                                       \
+            });                                                                                                       \
         }                                                                                                             \
     }
 BACKSWEEP_DEFINE(float)

@@ -1,7 +1,7 @@
 // Products of matrices of float or double in this processor's vectors, chosen when the program runs. Every element is
 // the sum of its products in rising order of the inner index, each added by a fused multiply-add, or in two roundings
 // where the processor has none: its bits depend neither on the number of rows and columns, nor on packing, nor on the
-// vectors.
+// vectors, nor on the team of the thread (nn/cpu/team.hpp), which splits a product where that pays.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -26,8 +26,8 @@ void pack(char op, Index rows, Index inner, const Real* A, Index ld, Real* to) n
 
 /// C := A B + beta C, beta 0 or 1; A packed; B [inner x cols] and C [rows x cols] column-major. With beta 0, C is not
 /// read; with `column` [rows] every column of the sum begins with that instead. This and what follows copy parts into
-/// memory of the thread, 0.7 MiB (double: 1.4) that it keeps from its first product on, where they throw
-/// std::bad_alloc.
+/// memory of the thread, 0.7 MiB (double: 1.4) for each member of its team, that it keeps from its first product on,
+/// where they throw std::bad_alloc.
 template <class Real>
 void packed_product(Index rows, Index cols, Index inner, const Real* A, const Real* B, Index ld_b, Real beta, Real* C,
                     Index ld_c, const Real* column = nullptr);

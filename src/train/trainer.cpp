@@ -182,9 +182,12 @@ Trainer<Real>::Trainer(const Network<Real>& network, const Source<Real>& source,
                               std::to_string(fresh.predicted.total()) + " bytes; make a plan for this run");
     network.start(options_.seed, parameters_.span());
     const Cuts cuts(source.batch(), options_.micro_batches, options_.shards);
-    for (Index s = 0; s < cuts.shards(); ++s)
-        shards_.push_back(std::make_unique<Shard>(network, s, cuts.sizes[static_cast<std::size_t>(s)], longest_window(source, options_),
-                                                  options_, plan_));
+    shards_.resize(static_cast<std::size_t>(cuts.shards()));
+    // Each by the thread that will sweep it: memory lies near the core that first writes to it.
+    workers_->run(cuts.shards(), [&](Index s) {
+        const auto i = static_cast<std::size_t>(s);
+        shards_[i] = std::make_unique<Shard>(network, s, cuts.sizes[i], longest_window(source, options_), options_, plan_);
+    });
 }
 
 template <class Real>
@@ -531,14 +534,15 @@ Evaluation evaluate(const Network<Real>& network, std::span<const Real> paramete
     const Cuts cuts(source.batch(), 1, shards);
     Buffer<Real> prepared(network.prepared(), Kind::parameters);
     if (prepared.size() > 0) network.prepare(parameters.data(), prepared.data());
-    std::vector<std::unique_ptr<Part>> parts;
-    for (const Index size : cuts.sizes) {
-        parts.push_back(std::make_unique<Part>(network, size, chunk));
-        parts.back()->chain.use(parameters.data(), prepared.size() > 0 ? prepared.data() : nullptr);
-        parts.back()->start = parts.back()->chain.zero();
-    }
-
+    std::vector<std::unique_ptr<Part>> parts(static_cast<std::size_t>(cuts.shards()));
     Workers workers(threads);
+    workers.run(cuts.shards(), [&](Index s) {
+        const auto i = static_cast<std::size_t>(s);
+        parts[i] = std::make_unique<Part>(network, cuts.sizes[i], chunk);
+        parts[i]->chain.use(parameters.data(), prepared.size() > 0 ? prepared.data() : nullptr);
+        parts[i]->start = parts[i]->chain.zero();
+    });
+
     Evaluation total;
     double sum = 0.0;
     for (Index w = 0; w < source.windows(); ++w) {

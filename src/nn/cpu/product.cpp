@@ -180,8 +180,9 @@ HWY_INLINE void panels_by_columns(Index rows, Index cols, Index inner, const Rea
     for (; r + together * width <= rows; r += together * width, A += together * panel)
         tiles<Real, together, most, right>(cols, inner, A, panel, far, B, ld_b, C.at(r, 0));
     if constexpr (together > 1) {
-        for (; r + width <= rows; r += width, A += panel)
-            tiles<Real, 1, most, right>(cols, inner, A, panel, far, B, ld_b, C.at(r, 0));
+        if (r < rows)
+            panels_by_columns<Real, together / 2, most, right>(rows - r, cols, inner, A, panel, B, ld_b, C.at(r, 0));
+        return;
     }
     if (r < rows) last_panel<Real, right>(rows - r, cols, inner, A, B, ld_b, C.at(r, 0));
 }

@@ -102,7 +102,7 @@ struct Trainer<Real>::Shard {
     using Chain = TimeChain<Real>;
     using State = typename Chain::State;
 
-    Shard(const Network<Real>& network, Index number_, Index batch, Index steps, const TrainOptions& o, const Plan& plan)
+    Shard(const Network<Real>& network, Index number_, Index batch, const TrainOptions& o, const Plan& plan)
         : number(number_),
           links(plan.schedule.steps),
           chain(network, batch, o.chunk, ledger, o.memories, o.depth),
@@ -112,6 +112,15 @@ struct Trainer<Real>::Shard {
         run.verify(o.verify != TrainOptions::Verify::off);
         for (Index m = 0; m < o.micro_batches; ++m) batches.emplace_back(ledger);
         chain.add_to(gradients.data());
+        if (!o.carry) return;
+        for (Index m = 0; m < o.micro_batches; ++m) {
+            starts.push_back(chain.zero());
+            nexts.push_back(chain.zero());
+        }
+    }
+
+    /// The files of its slots and its journal.
+    void open(const Network<Real>& network, Index batch, Index steps, const TrainOptions& o, const Plan& plan) {
         if (plan.disk_slots > 0) {
             const MemoryLayout layout = memory_layout(network, batch, std::min(o.chunk, steps), o.memories);
             store.emplace(store_options(o, number, layout.state * static_cast<std::int64_t>(sizeof(Real)), plan.disk_slots), ledger);
@@ -132,11 +141,6 @@ struct Trainer<Real>::Shard {
             };
             run.commit_to(*journal, std::move(commit));
             pending = Commits::sweep_in(*journal);
-        }
-        if (!o.carry) return;
-        for (Index m = 0; m < o.micro_batches; ++m) {
-            starts.push_back(chain.zero());
-            nexts.push_back(chain.zero());
         }
     }
 
@@ -182,12 +186,16 @@ Trainer<Real>::Trainer(const Network<Real>& network, const Source<Real>& source,
                               std::to_string(fresh.predicted.total()) + " bytes; make a plan for this run");
     network.start(options_.seed, parameters_.span());
     const Cuts cuts(source.batch(), options_.micro_batches, options_.shards);
+    const Index steps = longest_window(source, options_);
     shards_.resize(static_cast<std::size_t>(cuts.shards()));
     // Each by the thread that will sweep it: memory lies near the core that first writes to it.
     workers_->run(cuts.shards(), [&](Index s) {
         const auto i = static_cast<std::size_t>(s);
-        shards_[i] = std::make_unique<Shard>(network, s, cuts.sizes[i], longest_window(source, options_), options_, plan_);
+        shards_[i] = std::make_unique<Shard>(network, s, cuts.sizes[i], options_, plan_);
     });
+    // In order: of two processes that begin at once in one folder the one that has the first file gets all.
+    for (const auto& shard : shards_)
+        shard->open(network, cuts.sizes[static_cast<std::size_t>(shard->number)], steps, options_, plan_);
 }
 
 template <class Real>

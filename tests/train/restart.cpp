@@ -9,6 +9,8 @@
 #include "support/scratch.hpp"
 #include "train/made_text.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -209,6 +211,30 @@ BOOST_AUTO_TEST_CASE(one_folder_serves_one_trainer_that_commits) {
     o = c.options;
     o.scratch.folder.clear();
     BOOST_CHECK_THROW(Trainer<float>(network, source, o), InvalidArgument);
+}
+
+// Of two that begin at once none may hold what the other wants and want what it holds.
+BOOST_AUTO_TEST_CASE(files_are_opened_in_the_order_of_shards) {
+    const Scratch scratch;
+    const std::filesystem::path folder = scratch.path() / "s";
+    const Text text(1 + 4 * 90);
+    const auto source = text.source<float>(4, 24);
+    const Case c = cases(folder.string())[4];
+    const Network<float> network = build<float>(c.model);
+    std::vector<std::filesystem::path> names;
+    {
+        const Trainer<float> made(network, source, c.options);
+        for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path());
+    }
+    BOOST_TEST_REQUIRE(names.size() == 6);
+    std::sort(names.begin(), names.end());  // of each shard both files of its journal, then its slots
+    const int held = ::open(names[2].c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    BOOST_TEST_REQUIRE(::flock(held, LOCK_EX) == 0);
+    BOOST_CHECK_EXCEPTION(Trainer<float>(network, source, c.options), StoreError, [&](const StoreError& e) {
+        return std::string(e.what()).find(names[2].string() + "' is in use") != std::string::npos;
+    });
+    for (std::size_t k = 3; k < names.size(); ++k) BOOST_TEST(!std::filesystem::exists(names[k]), names[k]);
+    ::close(held);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
